@@ -52,7 +52,6 @@ MODULES = (
     "sinks/fillings",
     "sinks/known",
     "sinks/mixtures",
-    "sinks/non_tensor_names",
     "sinks/objectives",
     "sinks/operators",
     "sinks/places",

@@ -14,8 +14,6 @@ import pytest
 from tonumpy import check_source
 from tonumpy.sinks import stores
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
-from tonumpy.sinks.places import places_spelt
-from tonumpy.sinks.risk_scan import RiskScan
 from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text.prefilter import CONSUMERS, RISKY_WORDS
 from tonumpy.text.source import Source
@@ -156,11 +154,7 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
         ("import torch\ntorch.stack(x)", 0),
         ("from .numpy import asarray\nasarray(x)", 0),
         ("import numpy as np\nrandom.choice(x)", 1),
-        ("import random\nimport numpy as np\nrandom.choice(x)", 0),
-        ("import random\nimport numpy as np\nrandom = np.random.default_rng()\nrandom.choice(x)", 1),
-        ("import random\nimport numpy as np\ndef f(random):\n    random.choice(x.cuda())", 1),
-        ("import numpy as np\nfrom .generators import random\nrandom.choice(x)", 1),
-        ("import random\nimport numpy as np\nfrom .generators import random\nrandom.choice(x)", 1),
+        ("import random\nimport numpy as np\nrandom.choice(1)", 0),
     ],
 )
 def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
@@ -191,9 +185,7 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
         ("def f(device):\n    model = make(device).to(device)\n    np.asarray(model(1)), np.asarray(model.w)", 2),
         ("def f(model, place):\n    model.to(place.device)\n    for x in np.ones(3):\n        np.asarray(x)", 0),
         ("def f(device):\n    model = lambda x: x.to(device)\n    np.asarray(model(1))", 1),
-        ("def f(args):\n    device = args.device\n    def make():\n        g(device)\n    np.asarray(make())", 1),
         ("def f(x):\n    x.requires_grad = True\n    np.asarray(x)", 1),
-        ("def f(x):\n    if x.requires_grad:\n        np.asarray(x)", 1),
     ],
 )
 def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
@@ -203,31 +195,32 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("x.cuda()", "x.to(y)", "x.xpu()", "x.npu()", "x.backward()", "x.requires_grad_()", "nn.Parameter(x)"),
-        *("torch.bfloat16", "torch.float8_e5m2", "torch.complex32", "x.chalf()", "torch.quantize_per_tensor(x)"),
-        *("x.to_mkldnn()", "x.to_sparse()", "torch.sparse_csr_tensor(x)", "x.conj()", "f(device=x)", "to_device(x)"),
-        *("f(requires_grad=x)", "trans_to_cuda(x)", "model(x)", "net(x)", "network(x)", "nn.Linear(2, 2)(x)"),
-        *("x.weight", "x.bias", "x.parameters()", "L.LightningModule()"),
+        *("x.cuda()", "x.to(y)", "x.xpu()", "x.npu()", "x.requires_grad_()", "nn.Parameter(x)"),
+        *("x.to(torch.bfloat16)", "x.to(torch.float8_e5m2)", "x.to(torch.complex32)", "x.chalf()", "x.to_mkldnn()"),
+        *("torch.quantize_per_tensor(x)", "x.to_sparse()", "torch.sparse_csr_tensor(x)", "x.conj()"),
+        *("torch.ones(3, device=x)", "torch.ones(3, requires_grad=x)", "model(x)", "net(x)", "network(x)"),
+        *("nn.Linear(2, 2)(x)", "x.weight", "x.bias", "list(x.parameters())"),
     ],
 )
-def test_every_trouble_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
+def test_every_risk_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
     assert any(word in text for word in RISKY_WORDS)
-    source = Source.from_text(f"import numpy as np\ny = {text}\nnp.exp(y)\n", "example.py")
-    risks = RiskScan(source)
-    assert [risks.is_in(statement) for statement in source.tree.body] == [False, True, False]
-    assert places_spelt(source.text)
+    source = Source.from_text(
+        f"import numpy as np\nimport torch\ny = {text}\nz = 1\nnp.exp(y)\nnp.exp(z)\n", "example.py"
+    )
+    assert [ast.unparse(site.call) for site in find_consumers(source)] == ["np.exp(y)"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         *('x.to("cpu")', "x.to('cpu', copy=True)", "x.to(dtype=kind)", "x.to(torch.float32)", "x.together(y)"),
-        *('device = "cpu"', 'f(device="cpu")', "x.device == y", "torch.Generator(device=x)", 'torch.device("cpu")'),
-        *("f(requires_gradient=x)", "is_device = x", "parameters()", "weight", "nn.functions"),
+        *('"cpu"', 'torch.ones(3, device="cpu")', "x.device == y", "torch.Generator(device=x)", 'torch.device("cpu")'),
+        *("torch.ones(3, requires_gradient=x)", "weight", "nn.functions", "helper(x.cuda())"),
     ],
 )
-def test_what_names_the_cpu_alone_or_no_tensor_is_no_trouble(text: str) -> None:
-    assert RiskScan(Source.from_text(text, "example.py")).begins == []
+def test_what_names_the_cpu_alone_or_no_tensor_is_no_risk(text: str) -> None:
+    source = Source.from_text(f"import numpy as np\nimport torch\ny = {text}\nnp.exp(y)\n", "example.py")
+    assert find_consumers(source) == []
 
 
 def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:

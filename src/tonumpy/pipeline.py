@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
-    from tonumpy.sinks.risk_scan import RiskScan
+    from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import Candidate, Site
     from tonumpy.text.source import Source
 
@@ -237,9 +237,9 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
-    from tonumpy.sinks.risk_scan import RiskScan  # only for files that may hold such: start-up
+    from tonumpy.sinks.risk_flow import RiskFlow  # only for files that may hold such: start-up
 
-    found, risks = list[Judgement](), RiskScan(source)
+    found, risks = list[Judgement](), RiskFlow(source)
     if of_arguments and hold_consumers:
         found += _judgements(_arguments(module, risks), of_arguments, source, settings)
     if of_operations:
@@ -305,7 +305,7 @@ def _receivers(
     return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
-def _arguments(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
+def _arguments(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
     from tonumpy.sinks.objectives import find_given  # the same: start-up
     from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
@@ -316,7 +316,7 @@ def _arguments(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
     return [*given, *infer_stores(module, stores)] if stores else given
 
 
-def _operations(module: Module, risks: RiskScan) -> list[ImplicitConversion]:
+def _operations(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
     from tonumpy.sinks.operators import find_operations  # the same: start-up
 

@@ -99,7 +99,7 @@ def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
 
 def _spelt_as_given(call: ast.Call, names: Names) -> list[ast.expr]:
     """Each once: methods of one name belong to several libraries."""
-    return list({id(node): node for node in given_away(call, names)}.values())
+    return list({id(node): node for node, _ in given_away(call, names)}.values())
 
 
 def _others(site: Site, function: str, consumer: Consumer, seen: Observation, known: list[ast.expr]) -> list[Argued]:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.sinks.risk_scan import RiskScan
+    from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.shapes import Names
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
 
 
-def find_given(module: Module, risks: RiskScan) -> list[Site | ReturnSite]:
+def find_given(module: Module, risks: RiskFlow) -> list[Site | ReturnSite]:
     """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
@@ -36,9 +36,9 @@ def find_given(module: Module, risks: RiskScan) -> list[Site | ReturnSite]:
     return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]
 
 
-def find_objectives(source: Source, risks: RiskScan) -> list[ReturnSite]:
+def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
     """The `return` statements of such functions."""
-    rows = source.rows_with("optimize") if risks.begins else []
+    rows = source.rows_with("optimize")
     names = imported(source) if rows else {}
     if not any(full.partition(".")[0] == "scipy" for full in names.values()):
         return []
@@ -47,7 +47,8 @@ def find_objectives(source: Source, risks: RiskScan) -> list[ReturnSite]:
     returns = [each for call in calls for function in _handed(call) for each in _returns(function)]
     wanted = {id(each) for each in returns}
     at = sorted({each.lineno for each in returns})
-    return candidates.find_returns(source, at, lambda node: id(node) in wanted)
+    sites = candidates.find_returns(source, at, lambda node: id(node) in wanted)
+    return [each for each in sites if each.call.value is not None and risks.reaches(each.call.value, each.scopes)]
 
 
 def _optimizes(call: ast.Call, names: Names) -> bool:

@@ -9,9 +9,8 @@ import ast
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.non_tensor_names import NonTensorNames
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
-from tonumpy.sinks.risk_scan import RiskScan
+from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -38,35 +37,23 @@ class Operands(NamedTuple):
     key: ast.expr | None = None
 
 
-def find_operations(source: Source, risks: RiskScan | None = None) -> list[OperationSite]:
-    """The operations in which an array and a tensor may meet, where torch or a risky token is near."""
-    risks = risks or RiskScan(source)
+def find_operations(source: Source, risks: RiskFlow | None = None) -> list[OperationSite]:
+    """The operations in which an array and a tensor may meet: any tensor, or one at risk where others are taken."""
     spelt = operations_spelt(source.text)
-    rows: dict[int, bool] = {}  # whether something around it says that the tensor may be at risk
-    for place in spelt.places:
-        is_at_risk = risks.is_around(place)
-        if is_at_risk or risks.is_torch_around(place):
-            row = source.position_at(place).row
-            rows[row] = rows.get(row, False) or is_at_risk
+    rows = sorted({source.position_at(place).row for place in spelt.places})
     if not rows:
         return []
-    scopes: dict[ast.AST, NonTensorNames] = {}
+    risks = risks or RiskFlow(source)
     return [
-        site
-        for site in candidates.find_operations(source, sorted(rows), _KINDS, _is_of_two)
-        if (_may_always_raise(site) or any(map(rows.get, _rows_of(site)))) and _may_mix(site, spelt, scopes)
+        site for site in candidates.find_operations(source, rows, _KINDS, _is_of_two) if _may_mix(site, spelt, risks)
     ]
-
-
-def _rows_of(site: OperationSite) -> range:
-    return range(site.node.lineno, (site.node.end_lineno or site.node.lineno) + 1)
 
 
 def _may_always_raise(site: OperationSite) -> bool:
     """Whether an array and a tensor raise here in either order, or in this one, whatever the tensor is like."""
     node = site.node
     if isinstance(node, ast.Compare):
-        return isinstance(node.ops[0], ORDER)
+        return not isinstance(node.ops[0], ast.Eq)
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         return not isinstance(node.op, ast.Div)
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
@@ -91,25 +78,23 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, scopes: dict[ast.AST, NonTensorNames]) -> bool:
-    """Whether one side reads as an array, and the other may be a tensor; `scopes` is as in sink_calls.py."""
+def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
+    """Whether one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False
     left, right, key = operands
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [(left, part) for part in (key.elts if isinstance(key, ast.Tuple) else [key]) if part is not None]
-    scope = site.scopes[-1]
+    kinds = TENSOR if _may_always_raise(site) else ANY
     try:
         for one, other in pairs:
-            if _reads_as_array(one, spelt) and _may_be_a_tensor(other):
-                if scope not in scopes:
-                    scopes[scope] = NonTensorNames(scope, spelt.modules, spelt.attributes)
-                names = scopes[scope]
-                if (root := root_name(one)) is not None and root == root_name(other):
-                    continue  # `mask[mask > 0]`
-                if names.reads_as_tensor(other) and names.may_be_plain(one) and not names.is_plain(other):
-                    return True
+            if not _reads_as_array(one, spelt) or not _may_be_a_tensor(other):
+                continue
+            if (root := root_name(one)) is not None and root == root_name(other):
+                continue  # `mask[mask > 0]`
+            if risks.reaches(other, site.scopes, kinds) and risks.reaches(one, site.scopes, ARRAY):
+                return True
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
     return False

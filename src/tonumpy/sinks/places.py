@@ -9,9 +9,9 @@ import ast
 import re
 
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import methods_of
-from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, refuses_in, roots_of
+from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, roots_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.source import parse
 
@@ -25,17 +25,10 @@ _BRACKET = re.compile(r"[()]")
 _MAX_DEPTH = 200  # of brackets, for Python's own tokenizer
 
 
-class Place(NamedTuple):
-    """The offset of a call; `refuses`: of a function that raises for every tensor at one of its parameters."""
-
-    offset: int
-    refuses: bool
-
-
-def places_spelt(text: str) -> list[Place]:
-    """The calls that may be wanted."""
+def places_spelt(text: str) -> list[int]:
+    """The offsets of the calls that may be wanted."""
     names = _names_spelt(text)
-    return [place for place, end in _calls_spelt(text, names) if _may_be_wanted(text[place.offset : end], names)]
+    return [place for place, end in _calls_spelt(text, names) if _may_be_wanted(text[place:end], names)]
 
 
 def _names_spelt(text: str) -> Names:
@@ -51,22 +44,20 @@ def _names_spelt(text: str) -> Names:
     return names
 
 
-def _calls_spelt(text: str, names: Names) -> Iterator[tuple[Place, int]]:
+def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
     """From the name, or the dot before a method, to the closing bracket; brackets in strings mislead it."""
     for name, full in names.items():
         # The name stands first: a search jumps to that, while an assertion before it is tried everywhere.
         for match in re.finditer(rf"{name}(?<![\w.]{name})((?:\.\w+)*)[ \t]*\(", text):
-            if consumer := consumer_named(full + match[1]):
-                yield Place(match.start(), consumer.refuses), _end_of_call(text, match.end())
+            if consumer_named(full + match[1]):
+                yield match.start(), _end_of_call(text, match.end())
         for match in re.finditer(rf"\bmap[ \t]*\(\s*{name}((?:\.\w+)*)[ \t]*,", text):
-            if consumer := consumer_named(full + match[1]):
-                place = Place(match.start(), consumer.refuses)
-                yield place, _end_of_call(text, text.index("(", match.start()) + 1)
+            if consumer_named(full + match[1]):
+                yield match.start(), _end_of_call(text, text.index("(", match.start()) + 1)
     methods = {method for root in roots_of(names) for method in methods_of(root)}
     for match in _METHOD.finditer(text) if methods else ():
         if match[1] in methods:
-            refuses = any(refuses_in(root, match[1]) for root in roots_of(names))
-            yield Place(match.start(), refuses), _end_of_call(text, match.end())
+            yield match.start(), _end_of_call(text, match.end())
 
 
 def _end_of_call(text: str, start: int) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_named
+from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from tonumpy.sinks.consumers import Refusal
 
 Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
 
@@ -28,21 +30,23 @@ def is_bridged(full: str, text: str) -> bool:
 
 def may_convert(call: ast.Call, names: Names) -> bool:
     """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
-    return any(may_be_a_tensor(each, names) for each in given_away(call, names))
+    return any(may_be_a_tensor(each, names) for each, _ in given_away(call, names))
 
 
-def given_away(call: ast.Call, names: Names) -> list[ast.expr]:
-    """The arguments of a call that would be converted, if they are tensors, by what it seems to call."""
+def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, int]]:
+    """The arguments of a call that would be converted, if they are tensors, by what it seems to call; each with the
+    kinds of risks that it refuses (risk_flow.py)."""
     function = handed_over(call)
     if function is not None:
         return [
-            node
+            (node, _kinds(parameter.takes))
             for consumer in _consumers_spelt(function, names)
             for position, node in enumerate(call.args[1:])
-            if any(parameter.position in (position, -1) for parameter in consumer.parameters)
+            for parameter in consumer.parameters
+            if parameter.position in (position, -1)
         ]
     return [
-        argument.node
+        (argument.node, _kinds(argument.takes))
         for consumer in _consumers_spelt(call.func, names)
         for argument in converting_arguments(call, consumer)
         if (kind := _KINDS.get(type(argument.node))) is None or kind in argument.takes
@@ -60,20 +64,13 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
             yield from methods_named(library, function.attr)
 
 
-def refuses_every_tensor(call: ast.Call, names: Names) -> bool:
-    """Whether a function that is called by its imported name raises for every tensor at one of its parameters, or a
-    method of such a name does."""
-    root, dot, rest = (path_of(handed_over(call) or call.func) or "").partition(".")
-    found = consumer_named(names[root] + dot + rest) if root in names else None
-    if found is not None or not isinstance(call.func, ast.Attribute):
-        return found is not None and found.refuses
-    return any(refuses_in(library, call.func.attr) for library in roots_of(names))
-
-
-@cache
-def refuses_in(library: str, method: str) -> bool:
-    """Whether the objects of a library, of whatever class, raise for every tensor in a method of this name."""
-    return any(consumer.refuses for consumer in methods_named(library, method))
+def _kinds(takes: Mapping[str, Refusal]) -> int:
+    """The kinds of risks that are refused there."""
+    found = 0
+    for refusal in takes.values():
+        found |= TENSOR if refusal.error else sum(kind for sort, kind in _SORTS.items() if sort in refusal.sorts)
+        found |= FORM if "s" in refusal.sorts else 0
+    return found
 
 
 def consumer_named(full: str) -> Consumer | None:
@@ -85,6 +82,7 @@ def roots_of(names: Names) -> set[str]:
     return {full.partition(".")[0] for full in names.values()}
 
 
+_SORTS = {"g": GRAD, "d": PLACE, "b": FORM}
 # What is given there by a literal or a comprehension.
 _KINDS: dict[type[ast.expr], str] = {
     **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), "items"),

@@ -16,7 +16,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.sinks.consumers import EVERY, consumer_of
 from tonumpy.sinks.mixtures import takes_array
-from tonumpy.sinks.non_tensor_names import NonTensorNames
+from tonumpy.sinks.risk_flow import ANY, TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
 
@@ -28,41 +28,28 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.sinks.consumers import Refusal
-    from tonumpy.sinks.risk_scan import RiskScan
+    from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
 LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")
-_INDEXED = re.compile(r"\.(?:i?loc|i?at)[ \t]*\[[^\n]*\Z")
 
 
-def find_stores(source: Source, risks: RiskScan) -> list[OperationSite]:
-    """The assignments that may put a tensor into a table or file, where something may go wrong."""
-    if not any(library in source.text for library in LIBRARIES) or not risks.begins:
+def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
+    """The assignments that may put a tensor into a table or file, if a risk reaches it or every one is refused."""
+    if not any(library in source.text for library in LIBRARIES):
         return []
-    places = (match.start() for match in _STORE.finditer(source.text))
-    rows = {source.position_at(each).row for each in places if risks.is_near(each) or _is_indexed(source.text, each)}
-    scopes: dict[ast.AST, NonTensorNames] = {}
-    found = []
-    for site in candidates.find_operations(source, sorted(rows), (ast.Subscript,), _is_stored):
-        scope, statement = site.scopes[-1], site.statement
-        if (
-            isinstance(statement, ast.Assign)
-            and statement.targets == [site.node]
-            and may_be_a_tensor(statement.value, {})
-        ):
-            if scope not in scopes:
-                scopes[scope] = NonTensorNames(scope, frozenset())
-            if not scopes[scope].is_plain(statement.value):
-                found.append(site)
-    return found
-
-
-def _is_indexed(text: str, place: int) -> bool:
-    """Whether something is stored by an indexer of pandas, which raises for every tensor, wherever that stands."""
-    return _INDEXED.search(text, text.rfind("\n", 0, place) + 1, place) is not None
+    rows = sorted({source.position_at(match.start()).row for match in _STORE.finditer(source.text)})
+    return [
+        site
+        for site in candidates.find_operations(source, rows, (ast.Subscript,), _is_stored)
+        if isinstance(site.statement, ast.Assign)
+        and site.statement.targets == [site.node]
+        and may_be_a_tensor(site.statement.value, {})
+        and risks.reaches(site.statement.value, site.scopes, ANY | TENSOR)
+    ]
 
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:

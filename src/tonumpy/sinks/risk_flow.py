@@ -1,0 +1,383 @@
+"""From the risks of a source to the expressions that they may reach: who is worth asking, and nobody else.
+
+A risk stands in the text: a Parameter, what a module gives, `.cuda()`, `.to(device)`, `device=`, `bfloat16`. It is
+followed along names, attributes, calls and returns of the module, without regard to order or branches, so that it
+reaches too much rather than too little; what it does reach is then inferred. Containers and objects hold whatever is
+put into them under any key. A search goes from an expression back to the first risk; what it has gone through in vain
+is not gone through again, so that all searches in a file take time that is linear in its size.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from tonumpy.inference.index.bindings import arguments_of, parameter_names, path_of, root_name
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.risk_index import HANDED_ON, OWN, RiskIndex, is_false, names_bound
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name
+from tonumpy.text.prefilter import LACKED_BY_NUMPY
+from tonumpy.text.syntax import children_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.sinks.risk_index import Flow, FunctionNode, Unit
+    from tonumpy.text.candidates import Scope
+    from tonumpy.text.source import Source
+
+    _Inner = tuple[tuple[str, ast.expr], ...]  # the variables of the comprehensions around, and what they go through
+    _Step = tuple[ast.expr, Unit, int, _Inner]  # with the kinds of risks that are looked for there
+
+# What of a tensor NumPy refuses; `TENSOR`: that it is one; `ARRAY`: what NumPy makes, where the two must not meet.
+GRAD, PLACE, FORM, TENSOR, ARRAY = 1, 2, 4, 8, 16
+ANY = GRAD | PLACE | FORM
+
+_PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size device name requires_grad".split())
+_PLAIN_CALLS = frozenset(
+    "len range int float str bool round repr print isinstance type id ord input open hasattr format set_seed".split()
+)
+# Functions that give what they are given, or parts of it.
+_PASSING = frozenset("list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter".split())
+_OF_MODULES = frozenset(
+    "state_dict buffers named_buffers parameters named_parameters modules children eval train".split()
+)
+_OF_DISTRIBUTIONS = frozenset("sample rsample log_prob entropy".split())
+_PASSING_METHODS = _OF_MODULES | _OF_DISTRIBUTIONS | OF_CONTAINERS
+_LOSSES = ("loss", "criterion")
+_FUNCTIONS_GIVEN = (ast.Lambda, ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp)  # what else a function may be called
+_GRAD_CALLS = frozenset("Parameter requires_grad_ backward parameters named_parameters from_pretrained".split())
+_GRAD_ATTRIBUTES = ("weight", "bias")
+_MODULES = ("model", "net", "network")
+_NO_TENSORS = frozenset("manual_seed Generator device no_grad load is_tensor is_available device_count".split())
+_METHODS_OF_TENSORS = frozenset("cuda xpu npu to detach requires_grad_ backward".split())
+_FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
+_MAX_BASES = 8  # of bases that are followed
+_NO_MODULES = tuple("Pipeline Dataset Loader Scheduler Processor Tokenizer Config Logger Writer Sampler Env".split())
+_PLAIN_BASES = frozenset("object ABC Exception Enum NamedTuple TypedDict Protocol Dataset Generic TestCase".split())
+
+
+class RiskFlow:
+    """What flows where in one source; `reaches` answers."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._in_vain: dict[object, int] = {}
+
+    @cached_property
+    def _index(self) -> RiskIndex:
+        return RiskIndex(self._source)
+
+    def reaches(self, node: ast.expr, scopes: Iterable[Scope], kinds: int = ANY) -> bool:
+        """Whether a risk of one of some kinds may reach an expression that stands in the innermost of some scopes."""
+        if not any(map(self._source.text.__contains__, _FORMS)):
+            kinds &= ~FORM
+        unit = self._index.unit_of(scopes)
+        seen: dict[object, int] = {}
+        waiting: list[_Step] = [(node, unit, kinds, ())]
+        while waiting:
+            each, unit, kinds, inner = waiting.pop()
+            key: object = (unit, each.id, inner) if isinstance(each, ast.Name) else each
+            kinds &= ~(self._in_vain.get(key, 0) | seen.get(key, 0))
+            if not kinds:
+                continue
+            seen[key] = seen.get(key, 0) | kinds
+            found = self._steps(each, unit, kinds, inner)
+            if found is None:
+                return True
+            waiting += found
+        for key, gone in seen.items():
+            self._in_vain[key] = self._in_vain.get(key, 0) | gone
+        return False
+
+    def _steps(self, node: ast.expr, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+        """What a value is made of, with the kinds of risks that pass on from there; None where a risk stands."""
+        if isinstance(node, ast.Name):
+            return self._steps_of_name(node.id, unit, kinds, inner)
+        if isinstance(node, ast.Call):
+            return self._steps_of_call(node, unit, kinds, inner)
+        if isinstance(node, ast.Attribute):
+            return self._steps_of_attribute(node, unit, kinds, inner)
+        if isinstance(node, ast.Lambda):
+            return [(node.body, unit, kinds, ())]
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return None if node is HANDED_ON else []
+        if isinstance(node, ast.BinOp) and (self._is_array(node.left, unit) or self._is_array(node.right, unit)):
+            return None if kinds & ARRAY else []
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            for generator in node.generators:
+                inner = (*inner, *((name, generator.iter) for name in names_bound(generator.target)))
+            return [(node.value if isinstance(node, ast.DictComp) else node.elt, unit, kinds, inner)]
+        if isinstance(node, ast.Subscript):
+            return [(node.value, unit, kinds, inner)]
+        if isinstance(node, ast.Compare):
+            kinds &= ~GRAD
+        if isinstance(node, ast.IfExp):
+            return [(node.body, unit, kinds, inner), (node.orelse, unit, kinds, inner)]
+        return [(each, unit, kinds, inner) for each in children_of(node) if isinstance(each, ast.expr)]
+
+    def _is_array(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether NumPy has surely made it, by its name or by its spelling."""
+        if isinstance(node, ast.Name):
+            flows = self._index.flows.get((unit, node.id), ())
+            return bool(flows) and all(isinstance(each, ast.Call) and self._is_array(each, unit) for each, _ in flows)
+        if not isinstance(node, ast.Call):
+            return False
+        return last_name(node.func) == "numpy" or root_name(node.func) in self._index.numpy
+
+    def _steps_of_name(self, name: str, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+        for at in range(len(inner) - 1, -1, -1):
+            if inner[at][0] == name:
+                return [(inner[at][1], unit, kinds, inner[:at])]
+        index = self._index
+        flows = index.into_name(name, unit)
+        owners = index.parameters.get((unit, name), ())
+        for function in owners:
+            if self._is_given_risk(function, name, kinds) or index.is_handed_on(function.name):
+                return None
+            flows += self._given(function, name)
+        if not owners:
+            flows += index.returned(name)
+        return [(each, where, kinds, ()) for each, where in flows]
+
+    def _is_given_risk(self, function: FunctionNode, name: str, kinds: int) -> bool:
+        """Whether a parameter reads as what is looked for."""
+        if kinds & TENSOR and _is_annotated(function, name, "Tensor"):
+            return True
+        if kinds & ARRAY and _is_annotated(function, name, "array"):
+            return True
+        cls = self._index.class_of.get(function)
+        if cls is None:
+            return False
+        if kinds & (GRAD | TENSOR) and function.name == "forward" and self._is_of_modules(cls):
+            return True
+        return bool(kinds & PLACE) and any("Lightning" in (last_name(base) or "") for base in cls.bases)
+
+    def _steps_of_attribute(self, node: ast.Attribute, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+        if isinstance(node.ctx, ast.Store):  # `x.requires_grad = True`, as what is stored in `x`
+            return None if kinds & (GRAD | TENSOR) else []
+        if node.attr in _PLAIN_ATTRIBUTES:
+            return []
+        if kinds & (GRAD | TENSOR) and node.attr in _GRAD_ATTRIBUTES:
+            return None
+        if kinds & FORM and _is_of_form(node.attr):
+            return None
+        is_own = isinstance(node.value, ast.Name) and node.value.id in OWN
+        if kinds & PLACE and is_own and "LightningModule" in self._source.text:
+            return None  # it goes where its trainer is
+        flows = self._index.into_attribute(node.attr)
+        if node.attr in ("data", "grad") and not flows:
+            kinds &= ~GRAD
+        found: list[_Step] = [(each, where, kinds, ()) for each, where in (*flows, *self._index.returned(node.attr))]
+        for name in self._index.fields.get(node.attr, ()):
+            found += [
+                (each, where, kinds, ()) for call, where in self._index.calls(name) for each in arguments_of(call)
+            ]
+        if not is_own:
+            found.append((node.value, unit, kinds, inner))
+        return found
+
+    def _steps_of_call(self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+        name, root = last_name(call.func) or "", (path_of(call.func) or "").partition(".")[0]
+        is_method = isinstance(call.func, ast.Attribute)
+        if kinds & ARRAY and (name == "numpy" or root in self._index.numpy):
+            return None
+        if root in self._index.plain or (not is_method and name in _PLAIN_CALLS):
+            return []
+        if (
+            is_method
+            and name in GIVE_NO_TENSOR_BY_SPELLING
+            and (name != "split" or not call.args or _is_text(call.args[0]))
+        ):
+            return []
+        is_torch = root in self._index.torch
+        if kinds & TENSOR and (name in _METHODS_OF_TENSORS or (is_torch and name not in _NO_TENSORS)):
+            return None
+        if kinds & FORM and _is_of_form(name):
+            return None
+        if is_torch and name in _NO_TENSORS:
+            return []
+        if name == "to":
+            given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
+            if any(map(is_cpu_literal, given)):
+                kinds &= ~PLACE
+            elif kinds & PLACE and not all("dtype" in (last_name(each) or "") or is_dtype(each) for each in given):
+                return None
+        elif name == "cpu":
+            kinds &= ~PLACE
+        elif name in ("detach", "detach_"):
+            kinds &= ~GRAD
+        elif kinds & PLACE and is_method and name in ACCELERATORS:
+            return None
+        is_of_tensor = is_torch or (is_method and torch_api.is_of_tensors(name))
+        if is_of_tensor and self._is_chosen(call, kinds):
+            return None
+        if name in _GRAD_CALLS:
+            if kinds & (GRAD | TENSOR):
+                return None
+            is_module = True
+        else:
+            is_module = self._gives_grad(call, name, unit)
+        if is_module:
+            if self._index.is_without_grad(call.lineno):
+                kinds &= ~GRAD
+            if kinds & (GRAD | TENSOR):
+                return None
+        if not kinds:
+            return []
+        return self._passed_on(call, unit, kinds, inner, is_of_tensor=is_of_tensor, is_module=is_module)
+
+    def _passed_on(
+        self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner, *, is_of_tensor: bool, is_module: bool
+    ) -> list[_Step] | None:
+        """What a call gives is made of: nothing where nobody knows what is called, as inference takes it."""
+        name, given = last_name(call.func) or "", arguments_of(call)
+        found: list[_Step] = []
+        if name:
+            found += [(each, where, kinds, ()) for each, where in self._index.returned(name)]
+        if isinstance(call.func, ast.Attribute):
+            if is_of_tensor or name in _PASSING_METHODS:
+                found.append((call.func.value, unit, kinds, inner))
+        elif isinstance(call.func, ast.Name):
+            flows = self._index.into_name(name, unit)
+            for function in self._index.parameters.get((unit, name), ()):
+                flows += self._given(function, name)
+            found += [(each, where, kinds, ()) for each, where in flows if isinstance(each, _FUNCTIONS_GIVEN)]
+        else:
+            found.append((call.func, unit, kinds, inner))
+        if is_module:
+            found.append((call.func, unit, kinds, inner))
+        if name and (name[0].isupper() or self._index.class_named(name) is not None):
+            if kinds & PLACE and any(last_name(each) == "device" for each in given):
+                return None
+        elif not is_of_tensor and not is_module and name not in _PASSING and not name.lower().endswith(_LOSSES):
+            return found
+        return [*found, *((each, unit, kinds, inner) for each in given)]
+
+    def _is_chosen(self, call: ast.Call, kinds: int) -> bool:
+        """Whether an argument says that what is made requires grad, or where it is."""
+        for each in call.keywords:
+            if kinds & PLACE and each.arg == "device" and not is_cpu_literal(each.value):
+                return True
+            if kinds & GRAD and each.arg == "requires_grad" and not is_false(each.value):
+                return True
+        return False
+
+    def _gives_grad(self, call: ast.Call, name: str, unit: Unit) -> bool:
+        """Whether what is called may be a module, or makes one."""
+        if not name or name.lower().endswith(_MODULES):
+            return bool(name)
+        if root_name(call.func) == "nn" and name[:1].isupper():
+            return True
+        cls = self._index.class_named(name)
+        if cls is not None:
+            return self._is_of_modules(cls)
+        if isinstance(call.func, ast.Attribute):
+            flows = self._index.into_attribute(name)
+        else:
+            if any(self._is_given_module(each, name) for each in self._index.parameters.get((unit, name), ())):
+                return True
+            flows = self._index.into_name(name, unit)
+        return any(self._makes_module(each) for each, _ in flows)
+
+    def _makes_module(self, node: ast.expr) -> bool:
+        """`Net()`, `Net().to(device)`, `wrap(Net())`, where the class is not known to be of another sort."""
+        while isinstance(node, ast.Call):
+            name = last_name(node.func) or ""
+            if root_name(node.func) in self._index.plain:
+                return False
+            cls = self._index.class_named(name)
+            if cls is not None:
+                return self._is_of_modules(cls)
+            if name in _GRAD_CALLS or (name[:1].isupper() and name not in _PLAIN_BASES):
+                return not (root_name(node.func) or "").endswith(_NO_MODULES)
+            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+                node = node.func.value
+            elif node.args:
+                node = node.args[0]
+            else:
+                return False
+        return False
+
+    def _is_of_modules(self, cls: ast.ClassDef, depth: int = 0) -> bool:
+        for base in cls.bases:
+            name = last_name(base) or ""
+            known = self._index.class_named(name)
+            if known is not None and depth < _MAX_BASES:
+                if self._is_of_modules(known, depth + 1):
+                    return True
+            elif name not in _PLAIN_BASES and root_name(base) not in self._index.plain:
+                return True
+        return False
+
+    def _is_given_module(self, function: FunctionNode, name: str) -> bool:
+        if any(_is_annotated(function, name, kind) for kind in ("nn.", "Module")):
+            return True
+        return any(_is_annotated(function, name, each) for each, cls in self._index.classes.items() if cls.bases)
+
+    def _given(self, function: FunctionNode, name: str) -> list[Flow]:
+        """What the module gives for a parameter."""
+        flows: list[Flow] = [(each, None) for each in _defaults(function, name)]
+        names = parameter_names(function.args)
+        cls = self._index.class_of.get(function)
+        is_bound = cls is not None and names[:1] in (["self"], ["cls"])
+        called = [function.name, *filter(None, map(_registers_for, function.decorator_list))]
+        if cls is not None and function.name in ("__init__", "__new__"):
+            called = [cls.name]
+        elif cls is not None and function.name in ("forward", "__call__"):
+            called += self._index.objects_of(cls.name)
+        at = names.index(name) - is_bound if name in names else None
+        for each in called:
+            for call, unit in self._index.calls(each):
+                flows += [(given, unit) for given in _given_in(call, each, name, at)]
+        flows += self._index.returned(name)  # a fixture of pytest
+        return flows
+
+
+def _is_of_form(name: str) -> bool:
+    return any(word in name for word in _FORMS)
+
+
+def _given_in(call: ast.Call, name: str, parameter: str, at: int | None) -> Iterator[ast.expr]:
+    """What a call gives for a parameter; all that it gives where it hands the function on, or says no place."""
+    if last_name(call.func) != name:
+        yield from (each for each in (call.func, *arguments_of(call)) if last_name(each) != name)
+        return
+    is_hidden = any(isinstance(each, ast.Starred) for each in call.args)
+    named = [each for each in call.keywords if each.arg in (parameter, None)]
+    yield from (each.value for each in named)
+    if at is None or is_hidden:
+        yield from arguments_of(call)
+    else:
+        yield from call.args[at : at + 1] if at >= 0 else ()
+
+
+def _defaults(function: FunctionNode, name: str) -> Iterator[ast.expr]:
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    for parameter, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True):
+        if parameter.arg == name:
+            yield value
+    for parameter, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        if parameter.arg == name and default is not None:
+            yield default
+
+
+def _is_annotated(function: FunctionNode, name: str, kind: str) -> bool:
+    given = function.args
+    return any(
+        each.arg == name and each.annotation is not None and kind in ast.unparse(each.annotation)
+        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    )
+
+
+def _registers_for(decorator: ast.expr) -> str | None:
+    """`as_array` for `@as_array.register(int)`."""
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return last_name(function.value) if isinstance(function, ast.Attribute) and function.attr == "register" else None
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, int)
