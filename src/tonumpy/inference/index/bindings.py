@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.torch_words import MOVES
+from tonumpy.inference.index.torch_words import FILLING, MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
@@ -247,11 +247,19 @@ def names_given(call: ast.Call) -> list[str]:
     node: ast.expr = call
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
         if isinstance(node, ast.Call):
-            found += map(path_of_holder, arguments_of(node))
+            for given in arguments_of(node):
+                found += (path_of_holder(given), filled_by(given))
+                if isinstance(given, ast.Call):  # `list(map(rows.append, xs))`
+                    found += map(filled_by, given.args)
             node = node.func
         else:
             node = node.value
     return [path for path in found if path is not None]
+
+
+def filled_by(node: ast.expr) -> str | None:
+    """`rows` of `rows.append`, which is not called: who has it may fill the list."""
+    return path_of(node.value) if isinstance(node, ast.Attribute) and node.attr in FILLING else None
 
 
 def path_of_holder(node: ast.expr) -> str | None:

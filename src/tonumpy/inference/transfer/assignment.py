@@ -233,9 +233,15 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
     """`container[key] = value`: a dict or list gains a value, a tensor is written in place."""
     inner: ast.expr = target
     keys: list[ast.expr] = []
-    while isinstance(inner, ast.Subscript):
-        keys.append(inner.slice)
-        inner = inner.value
+    while isinstance(inner, ast.Subscript) or _is_setdefault(inner):
+        if isinstance(inner, ast.Subscript):
+            keys.append(inner.slice)
+            inner = inner.value
+        else:
+            assert isinstance(inner, ast.Call)
+            assert isinstance(inner.func, ast.Attribute)
+            keys.append(inner.args[0])
+            inner = inner.func.value
     path = path_of(inner)
     if path is None:
         return
@@ -261,6 +267,12 @@ def _assign_item(frame: Frame, target: ast.Subscript, value: Value) -> None:
         frame.bind(path, after)
     else:
         frame.change_all(path, container, after)
+
+
+def _is_setdefault(node: ast.expr) -> bool:
+    """`groups.setdefault(key, {})`, which is what stands under the key."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return is_method and node.func.attr == "setdefault" and bool(node.args)  # type: ignore[attr-defined]
 
 
 def _makes_its_items(container: Value) -> bool:

@@ -8,6 +8,7 @@ from tonumpy.inference.index.bindings import (
     OBJECTS,
     SELF,
     arguments_of,
+    filled_by,
     path_of,
 )
 from tonumpy.inference.index.torch_words import changes_module_in_place
@@ -264,6 +265,7 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
     places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, node in places:
+        hand_out_filler(frame, node)
         path = path_of(node)
         container = None if path is None else frame.env.get(path)
         if path is not None and container is not None and isinstance(function, _OF_THE_REPOSITORY):
@@ -283,6 +285,20 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
             after = join_all((container, filled))
             frame.change_others(container, after, path)
             _store_back(frame, node, path, after)
+
+
+def hand_out_filler(frame: Frame, node: ast.expr) -> None:
+    """`run(rows.append)`, `add = rows.append`: who has the method may fill the list with anything."""
+    path = filled_by(node)
+    if path is None or not isinstance(node, ast.Attribute):
+        return
+    container = frame.env.get(path)
+    if isinstance(container, (Sequence, Mapping)):
+        frame.env.forget_keys(path)
+        inner = Unknown(Reason.CONTENT)
+        after = join(container, Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner))
+        frame.change_others(container, after, path)
+        _store_back(frame, node.value, path, after)
 
 
 _OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)

@@ -50,6 +50,7 @@ from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_source_habits, holder_of_data
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.moved_in_place import change_moved
+from tonumpy.inference.transfer.mutations import hand_out_filler
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import evaluate_parts
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -95,6 +96,7 @@ def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     names = [name for target in statement.targets for name in bound_names(target)]
+    hand_out_filler(frame, statement.value)
     switched_to = statement.value.value if isinstance(statement.value, ast.Constant) else None
     if isinstance(switched_to, bool) and any(frame.assumed.get(name, switched_to) is not switched_to for name in names):
         return False  # no way through here leads to where the flag is what it is taken for
