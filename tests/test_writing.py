@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -322,3 +323,17 @@ def test_a_read_only_file_is_an_error_and_the_others_are_fixed(run_tonumpy: RunT
         "a.py: error: not written: the file is read-only\n",
     )
     assert [(tmp_path / name).read_text() for name in ("a.py", "b.py")] == [BEFORE, AFTER]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setattr("tonumpy.frontends.writing.open_new", refuse)
+    with pytest.raises(SourceError) as caught:
+        write(str(path), b"old", b"new")
+    told = f"not written: no file can be made in its folder ({tmp_path.name}): Permission denied"
+    assert (caught.value.reason, path.read_bytes()) == (told, b"old")

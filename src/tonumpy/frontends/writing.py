@@ -180,7 +180,12 @@ def _refuse_protected(target: str, before: os.stat_result) -> None:
 
 def _write_like(temporary: str, data: bytes, target: str, before: os.stat_result) -> None:
     """A new file with the data, and all else as the target has it."""
-    descriptor = open_new(temporary, _UNFINISHED)
+    try:
+        descriptor = open_new(temporary, _UNFINISHED)
+    except PermissionError as error:  # of the folder, not of the file
+        folder = os.path.relpath(os.path.dirname(temporary))
+        reason = f"not written: no file can be made in its folder ({folder}): {error.strerror}"
+        raise PermissionError(error.errno, reason) from error
     with open(descriptor, "wb") as stream:
         lock(descriptor)
         stream.write(data)
