@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.standin import kernels
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.warning import warn
@@ -49,10 +51,12 @@ class Conversions:
         self._observer = observer
         self._stacks = stacks
         self._stop = stop
+        self._excused: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
-        convert = self._convert
+        self_, convert = self, self._convert
+        patches.on_exit(lambda: setattr(kernels, "on_result", None))
 
         def numpy_(self: Any, *, force: bool = False) -> Any:
             return convert(self, "numpy", force=force)
@@ -64,7 +68,10 @@ class Conversions:
         wrap = Tensor.__array_wrap__
 
         def array_wrap(self: Any, array: Any, *more: Any) -> Any:
-            if refused(self):  # repaired, it would have been an array, and so would what NumPy makes of it
+            reasons = refused(self)
+            if reasons and "layout" not in reasons:
+                return self_._as_unrefused(self, wrap(self, array))
+            if reasons:
                 return array[()] if more[1:] == (True,) else array
             return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
 
@@ -86,6 +93,8 @@ class Conversions:
         if tensor.is_cpu:
             self._copies.check(tensor)
         reasons = () if force else refused(tensor)
+        if reasons and self._excused and _storage(tensor) in self._excused:
+            return repaired(tensor)  # it is there for a fault that was told
         error = None
         made = None
         if not reasons:
@@ -108,6 +117,25 @@ class Conversions:
             except Exception as problem:
                 warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
         raise type(error)(self._names.in_text(str(error))) from None
+
+    def _as_unrefused(self, tensor: Any, made: Any) -> Any:
+        """What NumPy made of a tensor that it was refused, as torch gives it where nothing is refused: a tensor, where
+        the other is. A repair may give an array in its place, so nothing more is told of it."""
+        there = made.to(torch._C.TensorBase.device.__get__(tensor))
+        if tensor.requires_grad and torch.is_grad_enabled() and there.is_floating_point():
+            there = _WithoutHistory.apply(tensor, there)
+        self._excused.add(_storage(there))
+        kernels.on_result = self._spread
+        return there
+
+    def _spread(self, given: Any, result: Any) -> Any:
+        """What is computed of such tensors alone is one, too."""
+        tensors = list(kernels.tensors_in(given))
+        if tensors and all(_storage(each) in self._excused for each in tensors if each.layout is torch.strided):
+            for each in kernels.tensors_in((result,)):
+                if each.layout is torch.strided:
+                    self._excused.add(_storage(each))
+        return result
 
     def _is_handled(self, error: TypeError | RuntimeError) -> bool:
         try:
@@ -133,6 +161,24 @@ class Conversions:
             self._note(happened)
         if error is None and tensor.is_cpu:
             self._sharing.note(tensor, made, happened)
+
+
+class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
+    """A tensor that NumPy made of another: a gradient may pass, and is zero, as torch does not know what was done."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, made: Any) -> Any:
+        ctx.save_for_backward(tensor)
+        return made.view_as(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        del gradients
+        return torch.zeros_like(ctx.saved_tensors[0]), None
+
+
+def _storage(tensor: Any) -> Any:
+    return tensor.untyped_storage() if tensor.layout is torch.strided else None
 
 
 def refused(tensor: Any) -> tuple[Reason, ...]:

@@ -9,6 +9,7 @@ import torch
 
 from tonumpy.rehearsal.standin import graphs, libraries, streams
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
+from tonumpy.rehearsal.standin.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,16 +19,42 @@ if TYPE_CHECKING:
 
 _MEMORY = 16 * 2**30
 _NOTHING = (
-    "_lazy_init init empty_cache ipc_collect reset_peak_memory_stats"
-    " reset_accumulated_memory_stats reset_max_memory_allocated reset_max_memory_cached"
+    "_lazy_init init ipc_collect reset_accumulated_memory_stats"
     " set_per_process_memory_fraction set_sync_debug_mode _record_memory_history _set_allocator_settings"
     " _sleep"
 ).split()
 _ZERO = (
-    "current_device memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_cached"
-    " max_memory_cached utilization memory_usage device_memory_used initial_seed current_allocated_memory"
-    " driver_allocated_memory get_sync_debug_mode temperature power_draw clock_rate"
+    "current_device utilization memory_usage device_memory_used initial_seed"
+    " get_sync_debug_mode temperature power_draw clock_rate"
 ).split()
+# As those of an A100: torch says what there is, and nothing is computed with it.
+_PROPERTIES = {
+    "name": "Stand-in",
+    "major": 8,
+    "minor": 0,
+    "total_memory": _MEMORY,
+    "multi_processor_count": 108,
+    "is_integrated": 0,
+    "is_multi_gpu_board": 0,
+    "max_threads_per_multi_processor": 2048,
+    "max_threads_per_block": 1024,
+    "regs_per_multiprocessor": 65536,
+    "gcnArchName": "Stand-in",
+    "warp_size": 32,
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    "pci_bus_id": 0,
+    "pci_device_id": 0,
+    "pci_domain_id": 0,
+    "L2_cache_size": 40 * 2**20,
+    "clock_rate": 1410000,
+    "memory_clock_rate": 1215000,
+    "memory_bus_width": 5120,
+    "shared_memory_per_block": 49152,
+    "shared_memory_per_block_optin": 166912,
+    "shared_memory_per_multiprocessor": 167936,
+    "has_fp16": True,
+    "has_fp64": True,
+}
 _TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split()
 _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
 
@@ -52,7 +79,25 @@ class _Marks:
         return _constant(name, 0)
 
 
-def answers(names: Names) -> dict[str, Any]:
+def _of_memory(usage: Usage) -> dict[str, Any]:
+    def counted(name: str) -> Callable[..., int]:
+        return lambda device=None: usage.asked(name)  # noqa: ARG005
+
+    def acting(act: Callable[[], None]) -> Callable[..., None]:
+        return lambda device=None: act()  # noqa: ARG005
+
+    found: dict[str, Any] = dict.fromkeys(("memory_allocated", "current_allocated_memory"), counted("allocated"))
+    found["max_memory_allocated"] = counted("peak")
+    found |= dict.fromkeys(("memory_reserved", "memory_cached", "driver_allocated_memory"), counted("reserved"))
+    found |= dict.fromkeys(("max_memory_reserved", "max_memory_cached"), counted("peak_reserved"))
+    resets = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached")
+    found |= dict.fromkeys(resets, acting(usage.reset_peak)) | {"empty_cache": acting(usage.empty_cache)}
+    found["mem_get_info"] = lambda device=None: (_MEMORY - usage.asked("reserved"), _MEMORY)  # noqa: ARG005
+    found["memory_stats"] = lambda device=None: libraries.memory_stats(usage)  # noqa: ARG005
+    return found
+
+
+def answers(names: Names, usage: Usage) -> dict[str, Any]:
     """What the module of the device answers: a function or class for each of its names."""
     found: dict[str, Any] = {}
     for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
@@ -63,7 +108,6 @@ def answers(names: Names) -> dict[str, Any]:
         "get_name": "Stand-in",
         "get_device_capability": (8, 0),
         "get_arch_list": [],
-        "mem_get_info": (_MEMORY, _MEMORY),
         "recommended_max_memory": _MEMORY,
         "memory_snapshot": [],
         "_snapshot": {"segments": [], "device_traces": []},
@@ -73,22 +117,11 @@ def answers(names: Names) -> dict[str, Any]:
         "memory_summary": "",
         "get_allocator_backend": "native",
         "list_gpu_processes": "",
-        "get_device_properties": types.SimpleNamespace(
-            name="Stand-in",
-            major=8,
-            minor=0,
-            total_memory=_MEMORY,
-            multi_processor_count=1,
-            warp_size=32,
-            is_integrated=0,
-            is_multi_gpu_board=0,
-            has_fp16=True,
-            has_fp64=True,
-        ),
+        "get_device_properties": types.SimpleNamespace(**_PROPERTIES),
         "default_stream": streams.DEFAULT,
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
-    found["memory_stats"] = libraries.memory_stats
+    found |= _of_memory(usage)
     found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
     found |= _seeds()
@@ -158,7 +191,9 @@ def patch(patches: Patches, names: Names) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
     for kind in (Stream, Event):
         patches.replace(kind, "device", names.device)
-    found = answers(names)
+    usage = Usage()
+    patches.on_exit(usage.end)
+    found = answers(names, usage)
     module = getattr(torch, names.kind, None)
     if module is None:
         module = types.ModuleType(f"torch.{names.kind}")
@@ -182,6 +217,9 @@ def patch(patches: Patches, names: Names) -> None:
         for name, kind in (("Stream", Stream), ("Event", Event)):
             if hasattr(torch, name):
                 patches.replace(torch, name, kind)
+    if hasattr(torch._C, "_get_accelerator"):
+        accelerator = torch.device(names.kind)
+        patches.replace(torch._C, "_get_accelerator", lambda check=False: accelerator)  # noqa: ARG005
     _patch_backends(patches, names)
     _patch_accelerator(patches, names, found)
 

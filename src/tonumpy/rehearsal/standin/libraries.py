@@ -9,6 +9,7 @@ import torch.cuda.nccl
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.usage import Usage
 
 _CUDA, _CUDNN, _NCCL = "12.8", 91002, (2, 27, 3)  # versions of the year of torch 2.9
 _AREAS = ("all", "large_pool", "small_pool")
@@ -33,12 +34,15 @@ def patch(patches: Patches) -> None:
         patches.replace(torch.version, "cuda", _CUDA)
 
 
-def memory_stats(*device: Any) -> dict[str, int]:
-    """All that the allocator counts, as nothing is counted."""
-    del device
+def memory_stats(usage: Usage) -> dict[str, int]:
+    """All that the allocator counts; what is known is how many bytes there are."""
     names = [f"{what}.{area}.{kind}" for what in _COUNTED for area in _AREAS for kind in _KINDS]
     names += [f"{what}.{kind}" for what in ("oversize_allocations", "oversize_segments") for kind in _KINDS]
-    return dict.fromkeys([*sorted(names), *_SINGLE], 0)
+    stats = dict.fromkeys([*sorted(names), *_SINGLE], 0)
+    for what, now, peak in (("allocated", "allocated", "peak"), ("reserved", "reserved", "peak_reserved")):
+        stats[f"{what}_bytes.all.current"] = usage.asked(now)
+        stats[f"{what}_bytes.all.peak"] = usage.asked(peak)
+    return stats
 
 
 class PlanCache:

@@ -7,9 +7,12 @@ accelerator. Only the kind of device in the capsule is changed on the way.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 INNER = torch.device("maia", 0)  # what the stand-in is in C++
 _to_capsule = torch._C._to_dlpack
@@ -23,6 +26,9 @@ _HOST, _STANDIN = 1, 17  # kDLCPU, kDLMAIA
 _BYTES = {1: torch.uint8, 2: torch.int16, 4: torch.int32}  # in their place go dtypes that DLPack does not know
 
 
+on_device: list[Callable[[Any], None]] = []  # what is told of each tensor there, while somebody counts them (usage.py)
+
+
 def to_host(tensor: Any) -> Any:
     """The memory of a strided tensor of the stand-in as a tensor on the CPU. It may have neither bit set."""
     return _moved(tensor, _HOST)
@@ -30,7 +36,10 @@ def to_host(tensor: Any) -> Any:
 
 def to_device(tensor: Any) -> Any:
     """The memory of a strided tensor on the CPU as a tensor of the stand-in."""
-    return _moved(tensor, _STANDIN)
+    made = _moved(tensor, _STANDIN)
+    if on_device:
+        on_device[0](made)
+    return made
 
 
 def _moved(tensor: Any, kind: int) -> Any:

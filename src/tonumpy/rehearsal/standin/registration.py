@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies
                 aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
                 if _is_factory(op):
                     aten.m.impl(name[len("aten::") :], key, kernel, False)
+    _follow(patches, key)
     for name, kernel in special.COMPOSED.items():
         aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
 
@@ -58,6 +60,20 @@ def _keep_at_exit(library: Any) -> None:
     for each in weakref.finalize._registry.values():  # type: ignore[attr-defined]
         if each.weakref() is library:
             each.atexit = False
+
+
+def _follow(patches: Patches, key: str) -> None:
+    """What a program registers for its device is for the stand-in, too."""
+    impl = torch.library.Library.impl
+
+    @functools.wraps(impl)
+    def both(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
+        result = impl(self, op_name, fn, dispatch_key, **options)
+        if dispatch_key == key:
+            impl(self, op_name, fn, "MAIA", **options)
+        return result
+
+    patches.replace(torch.library.Library, "impl", both)
 
 
 class _Rest:
