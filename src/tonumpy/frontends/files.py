@@ -7,7 +7,7 @@ import stat
 from functools import cached_property, partial
 
 from tonumpy.boundary.foreign import ForeignFolders, is_foreign, lies_in_foreign
-from tonumpy.boundary.paths import RealFolders, is_inside, real_path
+from tonumpy.boundary.paths import RealFolders, is_inside, real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
 from tonumpy.globs import excludes
@@ -177,6 +177,8 @@ class _Search:
         if not os.path.islink(path):
             return False
         real, top = real_path(path), real_path(self.top)
+        if self.to_write and _leads_into_another_repository(path, real):
+            return True
         return self.foreign.lead_to(real, top) if is_inside(real, top) else lies_in_foreign(real)
 
     def _is_excluded(self, path: str) -> bool:
@@ -195,6 +197,12 @@ def is_kept_out(path: str, settings: Settings) -> bool:
 def is_left_out(path: str, settings: Settings) -> bool:
     """Whether a path that nobody named would be left out."""
     return excludes(settings.exclude, path) or lies_in_foreign(path)
+
+
+def _leads_into_another_repository(link: str, target: str) -> bool:
+    """Into one that lies in that of the link; what lies outside is refused when it is to be written."""
+    own, other = root_of(os.path.dirname(link)), root_of(os.path.dirname(target))
+    return own is not None and other is not None and is_inside(other, own)
 
 
 def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:
