@@ -31,7 +31,6 @@ from tonumpy.inference.lattice.values import (
     left_open,
     same,
 )
-from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.assignment import assign, thaw
 from tonumpy.inference.transfer.call_chains import evaluate_arguments
 from tonumpy.inference.transfer.calls import call_method
@@ -121,18 +120,13 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
     if id(statement) in frame.targets.statements or walruses(frame, statement.test):
         evaluate(frame, statement.test)
     known = constant_test(frame, statement.test)
-    uses_accelerator = asks_for_accelerator(frame, statement.test)
 
     def then() -> Continues:
         narrow(frame, statement.test, True)
-        if uses_accelerator is False:
-            enter_without_accelerator(frame, statement.test, statement.orelse)
         return execute(frame, statement.body)
 
     def otherwise() -> Continues:
         narrow(frame, statement.test, False)
-        if uses_accelerator:
-            enter_without_accelerator(frame, statement.test, statement.body)
         return execute(frame, statement.orelse)
 
     if known is None:

@@ -10,7 +10,6 @@ from tonumpy.inference.lattice.environment import (
     DEFAULT_DEVICE,
     DEFAULT_DTYPE,
     GRAD_MODE,
-    NO_ACCELERATOR,
     Environment,
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
@@ -35,7 +34,6 @@ from tonumpy.inference.lattice.values import (
     Value,
     dtype_of,
 )
-from tonumpy.inference.transfer.habit_heuristics import where_no_accelerator_is
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -322,8 +320,6 @@ class Frame:
         return name in self.flow.shared_names
 
     def observe(self, call: int, observation: Observation) -> None:
-        if self.env.get(NO_ACCELERATOR) is not None:
-            observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
         if self.evidence_of_mode and observation.grad_mode is False:
             observation = observation._replace(evidence=self.evidence_of_mode)
         if self.analysis.tells_origins:

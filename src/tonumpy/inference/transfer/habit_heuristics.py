@@ -223,8 +223,8 @@ def _given(value: Value, basis: Basis | None) -> Value:
     return mapped(value, lambda part: _given(part, basis))
 
 
-def where_no_accelerator_is(value: Value) -> Value:
-    """What was made where a condition, or a device that is given, says that the CPU is in use."""
+def left_there(value: Value) -> Value:
+    """What layers on the CPU made, which is there, unless it has been sent elsewhere."""
     if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.device_taint):
         return value._replace(on_cpu=True) if value.on_cpu is None else value
-    return mapped(value, where_no_accelerator_is)
+    return mapped(value, left_there)

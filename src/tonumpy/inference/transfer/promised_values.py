@@ -30,7 +30,7 @@ from tonumpy.inference.lattice.values import (
     same,
     tensor_facts,
 )
-from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset, where_no_accelerator_is
+from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset, left_there
 from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -130,7 +130,7 @@ def _sequential(about: Promised, owner: LibraryObject) -> Value:
     if made is None:
         return about.unknown()
     # What a layer is may not be known, but where it is, and that it is frozen, where the whole is.
-    made = where_no_accelerator_is(made) if tensor.on_cpu else made
+    made = left_there(made) if tensor.on_cpu else made
     return unless_it_requires_grad(made) if tensor.requires_grad is False else made
 
 
