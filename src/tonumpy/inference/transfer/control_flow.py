@@ -7,7 +7,6 @@ import ast
 from tonumpy.inference.index.bindings import (
     bound_names,
     is_false,
-    names_in,
     path_of,
     requires_grad_given,
     rewritten_element,
@@ -38,9 +37,8 @@ from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
-from tonumpy.inference.transfer.narrowing import narrow, tells_of_tensor
+from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
-from tonumpy.inference.transfer.patterns import narrow_by_pattern, pattern_value
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -391,23 +389,15 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
 
 
 def _match(frame: Frame, statement: ast.Match) -> Continues:
-    subject_names = names_in(statement.subject)
-    subject = (
+    if id(statement) in frame.targets.statements:
         evaluate(frame, statement.subject)
-        if frame.relevant is None or id(statement) in frame.targets.statements or subject_names & frame.relevant
-        else Unknown(Reason.SYNTAX)
-    )
 
-    # What tells nothing of a tensor may have thousands of cases, which would be passed for each of them.
-    tells = tells_of_tensor(statement.subject)
-
-    def matching(number: int, case: ast.match_case) -> Callable[[], Continues]:
+    def matching(case: ast.match_case) -> Callable[[], Continues]:
         def run() -> Continues:
-            for earlier in statement.cases[:number] if tells else ():
-                if earlier.guard is None:
-                    narrow_by_pattern(frame, statement.subject, earlier.pattern, False)
-            narrow_by_pattern(frame, statement.subject, case.pattern, True)
-            pattern_value(frame, statement.subject, subject, case.pattern)
+            for inner in ast.walk(case.pattern):
+                for name in (getattr(inner, "name", None), getattr(inner, "rest", None)):
+                    if isinstance(name, str):
+                        frame.bind(name, Unknown(Reason.CONTENT))
             if case.guard is not None:
                 if id(statement) in frame.targets.statements:
                     evaluate(frame, case.guard)
@@ -418,7 +408,7 @@ def _match(frame: Frame, statement: ast.Match) -> Continues:
 
     last = statement.cases[-1]
     exhaustive = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-    runs = [matching(number, case) for number, case in enumerate(statement.cases)]
+    runs = [matching(case) for case in statement.cases]
     return _branches(frame, runs if exhaustive else [*runs, lambda: True])
 
 
