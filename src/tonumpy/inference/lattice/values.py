@@ -307,7 +307,6 @@ def is_text(value: Value) -> bool:
 
 
 # A module of whatever class that somebody has moved, so that it has parameters: nobody knows whether they are frozen.
-MOVED_MODULE = "torch.nn.<moved>"
 
 SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # what it makes, when it is called, may be anything
 

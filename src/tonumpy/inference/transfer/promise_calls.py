@@ -10,7 +10,6 @@ from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, of_open, only
 from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import (
-    MOVED_MODULE,
     NONE,
     Arguments,
     Constant,
@@ -137,7 +136,7 @@ def _is_module(frame: Frame, owner: Value | None) -> bool:
     if not isinstance(owner, (Instance, LibraryObject)) or owner.requires_grad is False:
         return False
     if isinstance(owner, LibraryObject):
-        return owner.name != MOVED_MODULE and is_module([owner.name])
+        return is_module([owner.name])
     return frame.analysis.kinds.is_module(owner.cls)
 
 

@@ -49,7 +49,6 @@ from tonumpy.inference.transfer.contexts import enter_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_source_habits, holder_of_data
 from tonumpy.inference.transfer.members import resolve
-from tonumpy.inference.transfer.moved_in_place import change_moved
 from tonumpy.inference.transfer.mutations import hand_out_filler
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import evaluate_parts
@@ -226,7 +225,6 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
         changes_own = moves_own_module(node) or _regrades_own_module(frame, node)
         if sets_mode or changes_own or is_wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
-            change_moved(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
         if name == "forward" or name in OBJECTS:  # `self.forward(x)`, `self(x)`
