@@ -10,7 +10,6 @@ from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, St
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
-    MOVED_MODULE,
     NONE,
     NOTHING,
     Constant,
@@ -167,7 +166,6 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
             if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
                 speaks_for_all = True
                 is_data |= value.requires_grad is False and not is_integral(value.dtype)
-            speaks_for_all |= is_sure and _was_brought_to_cpu(value)
             if isinstance(value, (NonTensor, Constant, Symbol, Device, OtherFramework, Nothing)):
                 continue
             if isinstance(value, Instance):
@@ -188,10 +186,6 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     if _is_integer_arithmetic(operands):
         return cpu, False
     return cpu, True if grad_mode is True and True in grads else None
-
-
-def _was_brought_to_cpu(value: Value) -> bool:
-    return isinstance(value, LibraryObject) and value.name == MOVED_MODULE and value.on_cpu is True
 
 
 def _common(facts: list[Fact]) -> Fact:
