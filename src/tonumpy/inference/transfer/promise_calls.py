@@ -27,7 +27,6 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
-from tonumpy.inference.transfer.owners import made_of, of_one_parameter, sent_with
 from tonumpy.inference.transfer.promised_values import Promised, value_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -40,13 +39,12 @@ if TYPE_CHECKING:
 
 def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
     """The value that a promise describes, for these arguments."""
-    owner = of_one_parameter(promise, owner)
     cpu = device_of(promise, owner, arguments)
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.grad_mode)
     device_taint = (
-        DeviceTaint.NONE if cpu is True else max(max_device_taint(arguments.values()), sent_with(promise, owner))
+        DeviceTaint.NONE if cpu is True else max(max_device_taint(arguments.values()), _sent_with(promise, owner))
     )
     device_taint = DeviceTaint.CHOSEN if promise.device == "chosen" else device_taint
     dtype = promise.dtype
@@ -126,9 +124,18 @@ def _has_param_taint(frame: Frame, promise: Promise, owner: Value | None, argume
     if promise.grad in _OF_ITSELF and _is_module(frame, owner):
         return True
     operands = _operands(promise.grad, None, arguments) or []
-    is_of_owner = promise.grad in _OF_ITSELF or promise.grad == "derived"
-    held = made_of(owner) if is_of_owner else ()
-    return have_param_taint((*operands, *held))
+    return have_param_taint(operands)
+
+
+# Words of `promise.device` by which a tensor is where its module is.
+_WITH_ITS_OWNER = ("self", "both", "parameters")
+
+
+def _sent_with(promise: Promise, owner: Value | None) -> DeviceTaint:
+    """Where a module has been sent is what it holds, and what it makes of what it is given."""
+    if not isinstance(owner, (Instance, LibraryObject)) or promise.device not in _WITH_ITS_OWNER:
+        return DeviceTaint.NONE
+    return owner.device_taint
 
 
 def _is_module(frame: Frame, owner: Value | None) -> bool:
