@@ -221,10 +221,3 @@ def _given(value: Value, basis: Basis | None) -> Value:
             return value
         return believed(value._replace(reason=Reason.ITEM), basis, on_cpu=True, requires_grad=False)
     return mapped(value, lambda part: _given(part, basis))
-
-
-def left_there(value: Value) -> Value:
-    """What layers on the CPU made, which is there, unless it has been sent elsewhere."""
-    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.device_taint):
-        return value._replace(on_cpu=True) if value.on_cpu is None else value
-    return mapped(value, left_there)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
+from tonumpy.inference.lattice.joins import join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
@@ -11,22 +11,17 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Mapping,
-    Nothing,
     Sequence,
     Tensor,
     Union,
     Unknown,
     Value,
-    evidence_in,
-    join_fact,
     mapped,
-    same,
-    tensor_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.transfer.frame import Frame
+    pass
 
 CONTAINERS = frozenset(
     f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -94,57 +89,9 @@ def _brought(value: Value, owner: LibraryObject) -> Value:
     return mapped(value, lambda part: _brought(part, owner))
 
 
-def one_after_another(frame: Frame, owner: LibraryObject, argument: Value) -> Value | None:
-    """What the layers make of an argument, one after the other; None where they are not in sight."""
-    whole = _contents(owner)
-    if whole is None or (isinstance(whole, Mapping) and not isinstance(whole.other, Nothing)):
-        return None
-    layers = tuple(value for _, value in whole.entries) if isinstance(whole, Mapping) else whole.items
-    if layers is not None:
-        for each in layers:
-            argument = frame.evaluator.call(frame, _held(owner, each), Arguments((argument,)))
-        return argument if layers else None
-    assert isinstance(whole, Sequence)
-    for _ in range(MAX_ROUNDS):  # there may be any number of them
-        after = join(argument, frame.evaluator.call(frame, _held(owner, whole.element), Arguments((argument,))))
-        if same(after, argument):
-            return after
-        argument = after
-    return None
+_FILLING = frozenset("append insert extend update add_module register_module __setitem__".split())
 
 
-MAX_ROUNDS = 4
-
-
-def filled(owner: LibraryObject, method: str, arguments: Arguments) -> LibraryObject | None:
-    """A container into which something has been put; None after other methods."""
-    given = arguments.positional[-1] if arguments.positional else Unknown(Reason.CONTENT)
-    if method in ("append", "insert", "__setitem__", "add_module", "register_module"):
-        put: Value = given
-    elif method == "extend":
-        put = given.element if isinstance(given, Sequence) else Unknown(Reason.LIBRARY)
-    elif method == "update":
-        put = join_all(updated(Mapping(()), given).values())
-    else:
-        return None
-    cpu, grad = tensor_facts(put) if isinstance(put, (LibraryObject, Tensor)) else _facts_of_module(put)
-    whole = _contents(owner)
-    if whole is None:
-        return owner._replace(on_cpu=None, requires_grad=None)
-    if whole not in (Sequence((), NOTHING), Mapping(())):
-        cpu, grad = join_fact(cpu, owner.on_cpu), join_fact(grad, owner.requires_grad)
-    if isinstance(whole, Mapping):
-        name = arguments.positional[0] if method == "__setitem__" else None
-        changed: Sequence | Mapping = (
-            updated(whole, Mapping(((name.value, put),)))
-            if isinstance(name, Constant)
-            else updated(whole, Mapping((), put))
-        )
-    else:
-        changed = Sequence(None, join(whole.element, put))
-    changed_owner = owner._replace(on_cpu=cpu, requires_grad=grad, arguments=Arguments((changed,)))
-    return changed_owner._replace(evidence=owner.evidence | evidence_in(put))
-
-
-def _facts_of_module(value: Value) -> tuple[bool | None, bool | None]:
-    return (value.on_cpu, value.requires_grad) if isinstance(value, Instance) else (None, None)
+def filled(owner: LibraryObject, method: str) -> LibraryObject | None:
+    """A container into which something has been put: nothing is known of it any more; None after other methods."""
+    return owner._replace(on_cpu=None, requires_grad=None, arguments=None) if method in _FILLING else None

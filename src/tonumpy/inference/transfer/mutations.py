@@ -67,7 +67,7 @@ def change_receiver(
     elif isinstance(receiver, Unknown):
         _change_unknown(frame, receiver, path, name, arguments)
     elif isinstance(receiver, LibraryObject) and library_values.is_container(receiver) and path is not None:
-        filled = library_values.filled(receiver, name, arguments)
+        filled = library_values.filled(receiver, name)
         if filled is not None or changes_module_in_place(name):
             frame.change_all(path, receiver, result if filled is None else filled)
     elif isinstance(receiver, Instance):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import combine, result_facts
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import ITEMS, Reason
 from tonumpy.inference.lattice.values import (
@@ -27,11 +26,12 @@ from tonumpy.inference.lattice.values import (
     Value,
     evidence_in,
     mapped,
+    members,
     same,
     tensor_facts,
 )
-from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset, left_there
-from tonumpy.inference.transfer.module_containers import layer, made_around, one_after_another, scattered, wrapped
+from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset
+from tonumpy.inference.transfer.module_containers import layer, made_around, scattered, wrapped
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -124,14 +124,11 @@ def _outputs(about: Promised, owner: LibraryObject) -> Value | None:
     return None if owner.dtype is None else _object(about)._replace(dtype=owner.dtype)
 
 
-def _sequential(about: Promised, owner: LibraryObject) -> Value:
-    given, tensor = about.arguments.positional, about.tensor
-    made = one_after_another(about.frame, owner, given[0]) if len(given) == 1 else None
-    if made is None:
-        return about.unknown()
-    # What a layer is may not be known, but where it is, and that it is frozen, where the whole is.
-    made = left_there(made) if tensor.on_cpu else made
-    return unless_it_requires_grad(made) if tensor.requires_grad is False else made
+def _sequential(about: Promised, owner: LibraryObject) -> Value | None:
+    """Layers of libraries give a tensor; those of the repository may give anything."""
+    parts = members(layer(owner, None))
+    is_likely = all(isinstance(part, LibraryObject) for part in parts)
+    return about.tensor._replace(certainty="likely") if is_likely else None
 
 
 def _layers(about: Promised, owner: LibraryObject) -> Value:
