@@ -12,28 +12,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TypeGuard
 
-    from tonumpy.inference.index.syntax_lowering import Lowered, Store
+    from tonumpy.inference.index.syntax_lowering import Lowered
 from tonumpy.inference.index.bindings import FunctionNode, bound_names, names_given, names_in, path_of, root_name
 from tonumpy.inference.index.syntax_lowering import stores_of
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:
     """The variables of a function into which it puts something, or on which it calls a method for its effect."""
+    found: set[str | None] = {*written_names(function)}
+    for statement in statements_of(function.body):
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            found.update(names_given(statement.value))
+            if isinstance(statement.value.func, ast.Attribute):
+                found.add(root_name(statement.value.func.value))
+    return frozenset(filter(None, found))
+
+
+def written_names(function: FunctionNode) -> frozenset[str]:
+    """The variables of a function to which it writes in place, or to whose parts it does."""
     in_place = (node.func.value for node in walk(function) if isinstance(node, ast.Call) and is_in_place(node.func))
     changed = {root_name(tensor) for tensor in in_place}
-    given: set[str] = set()
-    stores: list[Store] = []
-    for statement in statements_of(function.body):
-        stores += stores_of(statement)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            given.update(names_given(statement.value))
-            if isinstance(statement.value.func, ast.Attribute):
-                changed.add(root_name(statement.value.func.value))
+    stores = [store for statement in statements_of(function.body) for store in stores_of(statement)]
     changed.update(each.root for each in stores if each.how == "augmented" or not isinstance(each.target, ast.Name))
     for each in reversed(stores):  # inner loops first
         if each.how == "item" and each.value is not None and each.root in changed:
             changed.update(names_in(each.value))
-    return frozenset(filter(None, changed | given))
+    return frozenset(filter(None, changed))
 
 
 def kept_names(function: FunctionNode) -> frozenset[str]:

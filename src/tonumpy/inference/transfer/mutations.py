@@ -88,24 +88,7 @@ def _change_container(
         frame.change_all(path, receiver, changed)
     elif changed is not None:
         _store_back(frame, node, path, changed)
-        _keep_others_apart(frame, node, receiver)
         frame.change_others(receiver, changed)
-
-
-def _keep_others_apart(frame: Frame, node: ast.expr, changed: Sequence | Mapping) -> None:
-    """What has been changed under one literal key of a dict has been stored there, and is not what stands under those
-    of which nothing is known: `defaultdict(list)` makes a list for each."""
-    key, holder = None, node
-    if isinstance(node, ast.Subscript):
-        key, holder = node.slice, node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-        key, holder = node.args[0], node.func.value
-    path = path_of(holder)
-    held = frame.env.get(path) if path is not None and key is not None else None
-    if path is None or key is None or not isinstance(held, Mapping) or held.other is not changed:
-        return
-    if isinstance(frame.evaluator.expression(frame, key), Constant):
-        frame.env.set(path, held._replace(other=changed._replace()))
 
 
 def _change_tensor(frame: Frame, receiver: Tensor, path: str | None, name: str, result: Value) -> None:
@@ -261,30 +244,24 @@ def _store_back(frame: Frame, node: ast.expr, path: str | None, changed: Value) 
 
 
 def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: Arguments) -> None:
-    """What a call leaves in the lists and dicts that it is given: `collect(model, outputs)`."""
+    """What a call leaves in the tensors, lists and dicts that it is given: `collect(model, outputs)`."""
     places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, node in places:
         hand_out_filler(frame, node)
         path = path_of(node)
-        container = None if path is None else frame.env.get(path)
-        if path is not None and container is not None and isinstance(function, _OF_THE_REPOSITORY):
-            _change_tensors(frame, path, container, function, arguments, place)
-        if path is None or not isinstance(container, (Sequence, Mapping)):
+        before = None if path is None else frame.env.get(path)
+        if path is None or before is None:
             continue
-        filled = (
-            library_values.filled_list(function.name, place, arguments)
-            if isinstance(function, Symbol)
-            else argument_mutations.filled_argument(frame.analysis, function, arguments, place, frame.grad_mode)
-        )
-        if filled is None and container in _EMPTY and _may_fill(frame, function, place):
-            inner = Unknown(Reason.CONTENT)
-            filled = Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner)
-        if filled is not None:
-            frame.env.forget_keys(path)
-            after = join_all((container, filled))
-            frame.change_others(container, after, path)
-            _store_back(frame, node, path, after)
+        if isinstance(function, _OF_THE_REPOSITORY):
+            _change_tensors(frame, path, before, function, place)
+        if isinstance(before, (Sequence, Mapping)):
+            put = _put_into(frame, function, place, before, arguments)
+            if put is not None:
+                frame.env.forget_keys(path)
+                after = join_all((before, put))
+                frame.change_others(before, after, path)
+                _store_back(frame, node, path, after)
 
 
 def hand_out_filler(frame: Frame, node: ast.expr) -> None:
@@ -305,23 +282,36 @@ _OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
 
 
-def _may_fill(frame: Frame, function: Value, place: int | str) -> bool:
-    """Why else would somebody be given an empty list?"""
+def _put_into(
+    frame: Frame, function: Value, place: int | str, container: Sequence | Mapping, arguments: Arguments
+) -> Value | None:
+    """What a list or dict may hold besides, once it has been given to a function; None where that leaves it alone."""
     if isinstance(function, Symbol):
+        filled = library_values.filled_list(function.name, place, arguments)
+        if filled is not None:
+            return filled
         harmless = function.name.startswith(("torch.", "builtins.", "typing."))
-        return not harmless and not library_values.gives_plain_values(function.name)
-    if isinstance(function, (Unknown, LibraryObject)):
-        return True
-    return argument_mutations.may_keep(frame.analysis, function, place)
+        may_fill = not harmless and not library_values.gives_plain_values(function.name)
+    elif isinstance(function, _OF_THE_REPOSITORY):
+        if not argument_mutations.may_change(frame.analysis, function, place):
+            return None
+        return Sequence(None, _ANYTHING) if isinstance(container, Sequence) else Mapping((), _ANYTHING)
+    else:
+        may_fill = isinstance(function, (Unknown, LibraryObject))
+    # Why else would somebody be given an empty list?
+    if not may_fill or container not in _EMPTY:
+        return None
+    return Sequence(None, _ANYTHING) if isinstance(container, Sequence) else Mapping((), _ANYTHING)
 
 
-def _change_tensors(
-    frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
-) -> None:
-    """Tensors that are given, by themselves or in a list, to a function which calls `requires_grad_()` on them, or
-    writes to them."""
+_ANYTHING = Unknown(Reason.CONTENT)
+
+
+def _change_tensors(frame: Frame, path: str, value: Value, function: Value, place: int | str) -> None:
+    """Tensors that are given, by themselves or in a list, to a function which may call `requires_grad_()` on them, or
+    write to them."""
     tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
-    if tensors and argument_mutations.changes_grad_of(frame.analysis, function, arguments, place, frame.grad_mode):
+    if tensors and argument_mutations.may_change_grad(frame.analysis, function, place):
         for tensor in tensors:
             frame.change_grad(tensor, tensor._replace(requires_grad=None))
         frame.change(path, with_unknown_grad(value))
