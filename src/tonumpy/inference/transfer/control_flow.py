@@ -9,10 +9,9 @@ from tonumpy.inference.index.bindings import (
     is_false,
     path_of,
     requires_grad_given,
-    rewritten_element,
 )
-from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
+from tonumpy.inference.lattice.aliases import loosened
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
@@ -22,28 +21,23 @@ from tonumpy.inference.lattice.values import (
     Constant,
     Instance,
     LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
     Unknown,
     Value,
     left_open,
     same,
 )
 from tonumpy.inference.transfer.assignment import assign, thaw
-from tonumpy.inference.transfer.call_chains import evaluate_arguments
-from tonumpy.inference.transfer.calls import call_method
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
+from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import blocks_of, statements_of
+from tonumpy.text.syntax import blocks_of, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,7 +138,6 @@ def _loop(
     frame: Frame,
     statement: ast.For | ast.AsyncFor | ast.While,
     start_pass: Callable[[], Continues],
-    end_pass: Callable[[], None] = lambda: None,
 ) -> Continues:
     """Run a loop's body until what comes round no longer changes what its head has seen.
 
@@ -165,7 +158,6 @@ def _loop(
         frame.loops.append(loop)
         frame.env = Environment(head)
         goes_on = start_pass() and execute(frame, statement.body)
-        end_pass()
         rounds = [frame.env.changes_since(head)] if goes_on else []
         frame.loops.pop()
         for changes in (*rounds, *loop.continues):
@@ -213,77 +205,31 @@ def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
 def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     names = list(bound_names(statement.target))
     wanted = is_wanted(frame, statement, names)
-    rewritten = rewritten_element(statement)
 
     def start_pass() -> Continues:
         frame.row = statement.lineno  # again, after the body
         if wanted:
             assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
-        if rewritten is not None:
-            container = frame.env.get(rewritten[0])
-            if container is not None:
-                frame.env.set(
-                    rewritten[1], subscript_of(frame, resolve(frame, container), NonTensor("key"), is_slice=False)
-                )
         return True
 
-    if rewritten is None:
-        goes_on = _loop(frame, statement, start_pass)
-        _regrade_module(frame, statement)
-        _move_modules(frame, statement)
-        return goes_on
-    elements: list[Value] = []
-    goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
-    if frame.env.get(rewritten[0]) is not None and elements and not isinstance(elements[-1], Nothing):
-        # Every element has been written, or there was none.
-        frame.bind(rewritten[0], Mapping((), elements[-1]))
+    goes_on = _loop(frame, statement, start_pass)
+    _change_modules(frame, statement)
     return goes_on
 
 
-def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
-    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
-
-    What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
-    """
-    if not frame.module.words.speaks_of_grad:
-        return
-    if _leaves_thawed(loop.body):
+def _change_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for net in (actor, critic): net.to(device)` may have moved, frozen or thawed each of them."""
+    if frame.module.words.speaks_of_grad and _leaves_thawed(loop.body):
         thaw(frame, loop.iter)
-    found = all_set(loop)
-    is_frozen = found is not None and all(map(is_false, found[1]))
-    if found is not None:
-        node = found[0]
-    elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
-        given = (node for statement in statements_of(loop.body) for node in requires_grad_given(statement))
-        if loop.iter.func.attr not in OF_ALL_PARAMETERS or not any(given):
-            return
-        node = loop.iter.func.value  # some of its parameters
-    else:
+    if not isinstance(loop.iter, (ast.Tuple, ast.List)):
         return
-    path = path_of(node)
-    module = None if path is None else frame.env.get(path)
-    if is_frozen and isinstance(module, Unknown) and frame.module.frameworks.only_torch_says:
-        module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
-    if path is not None and isinstance(module, (Instance, LibraryObject)):
-        frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))
-
-
-def _move_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
-    """`for net in (actor, critic): net.to(device)` moves each of them."""
-    if not isinstance(loop.iter, (ast.Tuple, ast.List)) or not isinstance(loop.target, ast.Name):
+    nodes = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
+    if not any(isinstance(each.func, ast.Attribute) and changes_module_in_place(each.func.attr) for each in nodes):
         return
-    for statement in statements_of(loop.body):
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        name = call.func.attr
-        if path_of(call.func.value) != loop.target.id or not changes_module_in_place(name):
-            continue
-        for path in filter(None, map(path_of, loop.iter.elts)):
-            module = resolve(frame, frame.env.get(path) or NOTHING)
-            if isinstance(module, (Instance, LibraryObject)):
-                after = call_method(frame, module, name, evaluate_arguments(frame, call))
-                frame.change_all(path, module, after if statement in loop.body else join(module, after))
+    for path in filter(None, map(path_of, loop.iter.elts)):
+        module = resolve(frame, frame.env.get(path) or NOTHING)
+        if isinstance(module, (Instance, LibraryObject)):
+            frame.change_all(path, module, loosened(module))
 
 
 def _leaves_thawed(block: Sequence[ast.stmt]) -> bool:
