@@ -125,7 +125,6 @@ class Frame:
         self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these, or by who has them
         self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
         self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
-        self.regraded: set[str] = set()  # the origins of tensors that got or lost a grad in place
 
     def begun(self, value: Value) -> Value:
         """With this line behind what has not been known of it before, where somebody asks for that."""
@@ -282,7 +281,6 @@ class Frame:
         is_same = before.requires_grad is after.requires_grad and before.evidence == after.evidence
         may_have = not is_same or after.requires_grad is None
         if may_have and after.origins:
-            self.regraded |= after.origins
             for name, value in self.env.items():
                 changed = after_change(value, after)
                 if changed is not value:

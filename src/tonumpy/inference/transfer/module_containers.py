@@ -18,10 +18,6 @@ from tonumpy.inference.lattice.values import (
     Value,
     mapped,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 CONTAINERS = frozenset(
     f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
