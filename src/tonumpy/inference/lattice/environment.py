@@ -16,7 +16,6 @@ AUTOCAST = "<autocast>"  # the device of a `with torch.autocast(...)` that casts
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 # That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
 # known of it.
-KEPT_WITHOUT_GRAD = "<kept without grad>"  # that `self.forward(x)` was called, for what layers keep, with grad mode off
 # What a call of a function under @contextlib.contextmanager gives: its arguments are what the function yields, and the
 # grad mode that it does so in.
 GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"

@@ -6,7 +6,6 @@ from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
 from tonumpy.inference.knowledge.library_objects import part_named
 from tonumpy.inference.knowledge.symbols import symbol
-from tonumpy.inference.lattice.environment import KEPT_WITHOUT_GRAD
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.joins import join, join_all, under_a_key
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
@@ -36,7 +35,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.transfer import library_values
-from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset, was_given
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset
 from tonumpy.inference.transfer.name_heuristics import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -78,7 +77,7 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
     if isinstance(value, Sequence) and value.items is not None and name in value.fields:
         return value.items[value.fields.index(name)]
     if isinstance(value, LibraryObject):
-        return library_values.attribute(frame, _of_last(frame, value, name), name)
+        return library_values.attribute(frame, value, name)
     if isinstance(value, Device) and name == "type":
         return Constant(value.type) if value.type else NonTensor("str")
     if name == "grad" and isinstance(value, (NonTensor, Unknown)):
@@ -96,20 +95,9 @@ def attribute_of(frame: Frame, value: Value, name: str) -> Value:
         if name == "data" and frame.module.frameworks.speaks_of_torch:
             evidence = without(value.evidence, "grad")  # of a tensor, as it is wherever a chain has it
             return Unknown(Reason.ATTRIBUTE, value.on_cpu, False, evidence=evidence, device_taint=value.device_taint)
-        return library_values.known_by_term(frame.module, value, f".{name}") or Method(
-            _of_last(frame, value, name), name
-        )
+        return library_values.known_by_term(frame.module, value, f".{name}") or Method(value, name)
     is_refused = value == NONE and torch_api.tensor_attribute(name) is not None  # nobody reads it: that raises
     return NOTHING if is_refused or isinstance(value, Nothing) else Method(value, name)
-
-
-def _of_last(frame: Frame, layer: _Layer, name: str) -> _Layer:
-    """What may be a layer, that keeps something of its last forward pass under a name: not `layer.weight`."""
-    if frame.env.get(KEPT_WITHOUT_GRAD) is None or name.partition("_")[0] in ("weight", "bias"):
-        return layer
-    # Not what a model has made meanwhile, and of torch's own layers more is known.
-    is_other = was_given(layer) if isinstance(layer, Unknown) else not layer.name.startswith("torch.")
-    return layer._replace(requires_grad=False) if is_other and layer.requires_grad is None else layer
 
 
 def _members_with_attribute(value: Union, attribute: str) -> list[Value]:

@@ -25,7 +25,7 @@ from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
-from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, KEPT_WITHOUT_GRAD, Environment
+from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -227,8 +227,6 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
-        if name == "forward" or name in OBJECTS:  # `self.forward(x)`, `self(x)`
-            _set_state(frame, KEPT_WITHOUT_GRAD, Constant(True) if frame.grad_mode is False else NOTHING)
         if name == "set_default_dtype" and node.args:
             _set_state(frame, DEFAULT_DTYPE, evaluate(frame, node.args[0]))
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
