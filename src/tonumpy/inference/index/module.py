@@ -15,7 +15,6 @@ from tonumpy.inference.index.module_words import Words
 from tonumpy.inference.index.read_set import WorkedOut
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import look_into
-from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
@@ -112,15 +111,6 @@ class Module:
     @property
     def is_package(self) -> bool:
         return os.path.basename(self.filename) == "__init__.py"
-
-    @cached_property
-    def default_dtype(self) -> str | None:
-        """The dtype that the module's own body sets, if nothing else in it sets another: `bfloat16`."""
-        if not self.words.sets_one_default_dtype:
-            return None
-        values = [statement.value for statement in self.tree.body if isinstance(statement, ast.Expr)]
-        calls = [value for value in values if isinstance(value, ast.Call) and value.args]
-        return next((last_name(call.args[0]) for call in calls if last_name(call.func) == "set_default_dtype"), None)
 
     @cached_property
     def conftests(self) -> tuple[Module, ...]:

@@ -13,7 +13,6 @@ _DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_ty
 _OTHER_DEVICES = r"""device(?!["']?\s*[:=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
 _THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
 _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
-_SETS_DEFAULT_DTYPE = "set_default_dtype("
 
 
 def names_other_devices(text: str) -> bool:
@@ -45,14 +44,6 @@ class Words:
     @cached_property
     def changes_default_device(self) -> bool:
         return "set_default_" in self._text and self._shows(_DEFAULT_DEVICE)  # the word is found far sooner
-
-    @cached_property
-    def sets_default_dtype(self) -> bool:
-        return self._says(_SETS_DEFAULT_DTYPE)
-
-    @cached_property
-    def sets_one_default_dtype(self) -> bool:
-        return self.sets_default_dtype and self._code.count(_SETS_DEFAULT_DTYPE) == 1
 
     @cached_property
     def names_other_devices(self) -> bool:

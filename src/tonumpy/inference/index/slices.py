@@ -39,7 +39,7 @@ _NO_USE = Lowered()  # of what cannot be run: `global`
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _ATTRIBUTES = tuple(f"{name}." for name in OBJECTS)
 # What holds from there on, or ends the program, or leaves something in layers: `self.forward(x)`, `self(x)`.
-_STATE_CHANGERS = (*GRAD_SETTERS, "enter_context", "set_default_dtype", "exit")
+_STATE_CHANGERS = (*GRAD_SETTERS, "enter_context", "exit")
 
 
 class Slice(NamedTuple):

@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     stronger,
     tensor_facts,
 )
-from tonumpy.inference.transfer import autocast, library_values, python_builtins, representation
+from tonumpy.inference.transfer import autocast, library_values, python_builtins
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -214,7 +214,6 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default)
         if result is not None:
-            result = representation.in_default_dtype(name, arguments, frame.default_dtype, result)
             return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
     annotation = made_by_typing(name, arguments)
     if annotation is not None:
@@ -230,8 +229,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if library_values.gives_plain_values(name):
         return NonTensor(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
-        made = library_values.construct(name, arguments, frame.default_on_cpu)
-        return representation.in_default_dtype(name, arguments, frame.default_dtype, made)
+        return library_values.construct(name, arguments, frame.default_on_cpu)
     return fresh(Reason.CALL, frame, arguments)
 
 

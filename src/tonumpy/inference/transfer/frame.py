@@ -8,7 +8,6 @@ from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, a
 from tonumpy.inference.lattice.environment import (
     AUTOCAST,
     DEFAULT_DEVICE,
-    DEFAULT_DTYPE,
     GRAD_MODE,
     Environment,
 )
@@ -28,11 +27,9 @@ from tonumpy.inference.lattice.values import (
     NonTensor,
     Nothing,
     Sequence,
-    Symbol,
     Tensor,
     Unknown,
     Value,
-    dtype_of,
 )
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -106,9 +103,6 @@ class Frame:
         self.env = Environment()
         self.set_grad_mode(grad_mode)
         self.evidence_of_mode = PROVED  # what it rests on that grad mode is off where the body is entered
-        if module.words.sets_default_dtype:
-            dtype = module.default_dtype
-            self.env.set(DEFAULT_DTYPE, Unknown(Reason.LIBRARY) if dtype is None else Symbol(f"torch.{dtype}"))
         self.observations: dict[int, Observation] = {}
         self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
         self.returned: Value = NOTHING
@@ -156,11 +150,6 @@ class Frame:
         """What rests on it that what is made without a `device` is on the CPU."""
         is_told = self.module.use.is_script or self.env.get(DEFAULT_DEVICE) is not None
         return PROVED if is_told else default_device.EVIDENCE
-
-    @property
-    def default_dtype(self) -> str | None:
-        """The dtype of what is made without a `dtype`, where the module sets it."""
-        return dtype_of(self.env.get(DEFAULT_DTYPE))
 
     @property
     def autocast(self) -> Value:

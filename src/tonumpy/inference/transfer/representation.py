@@ -13,7 +13,6 @@ from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
-    LibraryObject,
     NonTensor,
     Sequence,
     Symbol,
@@ -79,11 +78,6 @@ QUANTIZERS = {
     "torch.quantize_per_tensor_dynamic": 1,
 }
 
-# Functions that make what has the default dtype, where they are not asked for another.
-MADE_IN_DEFAULT_DTYPE = frozenset(
-    f"torch.{name}" for name in "empty eye linspace logspace ones rand randn zeros".split()
-)
-
 # Operators whose result has the layout of the first operand.
 _OF_ONE = (ast.Div, ast.FloorDiv, ast.Pow, ast.USub, ast.UAdd)
 _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
@@ -145,17 +139,6 @@ def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], re
     if isinstance(operator, ast.Mult):
         return result._replace(layout=next(filter(None, layouts), None))
     return result._replace(layout=layouts[0]) if isinstance(operator, _OF_ONE) else result
-
-
-def in_default_dtype(name: str, arguments: Arguments, dtype: str | None, result: Value) -> Value:
-    """What `torch.name(...)` made, a tensor or a module, where the default dtype is known to be set to this one."""
-    if dtype is None or arguments.has_star or arguments.named_value("dtype") is not None:
-        return result
-    if isinstance(result, LibraryObject) and name.startswith("torch.nn.") and result.dtype is None:
-        return result._replace(dtype=dtype)
-    if isinstance(result, Tensor) and name in MADE_IN_DEFAULT_DTYPE and result.dtype is None:
-        return result._replace(dtype=dtype)
-    return result
 
 
 def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, result: Value) -> Value:

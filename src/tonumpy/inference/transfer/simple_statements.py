@@ -24,7 +24,7 @@ from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
-from tonumpy.inference.lattice.environment import DEFAULT_DTYPE, GRAD_MODE, Environment
+from tonumpy.inference.lattice.environment import GRAD_MODE, Environment
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -200,8 +200,6 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
             evaluate(frame, node)
         if sets_mode:
             _set_grad_mode(frame, node)
-        if name == "set_default_dtype" and node.args:
-            _set_state(frame, DEFAULT_DTYPE, evaluate(frame, node.args[0]))
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
     elif not isinstance(node, ast.Constant) and (
