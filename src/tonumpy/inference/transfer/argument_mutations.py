@@ -10,6 +10,7 @@ from tonumpy.inference.lattice.values import BoundMethod, Class, Function, Insta
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tonumpy.facts import Fact
     from tonumpy.inference.summaries.analysis import Analysis
 
 # A place is the position of an argument, or its name.
@@ -29,14 +30,16 @@ def may_change(analysis: Analysis, called: Value, place: int | str) -> bool:
     return parameter in derived(mutated_names, node) or parameter in derived(kept_names, node)
 
 
-def may_change_grad(analysis: Analysis, called: Value, place: int | str) -> bool:
+def may_change_grad(analysis: Analysis, called: Value, place: int | str, grad_mode: Fact) -> bool:
     """Whether a function of the repository may give a tensor that it is given a grad in place, or take it away."""
     given = _given(analysis, called, place)
     if given is None or isinstance(given[0].node, ast.Lambda):
         return False
     (function, parameter), node = given, given[0].node
-    names = mutated_names if function.module.words.may_thaw else written_names
-    return parameter in function.module.derived(names, node)
+    may_thaw = function.module.words.may_thaw
+    if grad_mode is False and not may_thaw:
+        return False  # what is written without grad leaves it as it was
+    return parameter in function.module.derived(mutated_names if may_thaw else written_names, node)
 
 
 def _given(analysis: Analysis, called: Value, place: int | str) -> tuple[Function, str] | None:

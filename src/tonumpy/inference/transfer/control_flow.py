@@ -19,8 +19,10 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
+    DeviceTaint,
     Instance,
     LibraryObject,
+    Tensor,
     Unknown,
     Value,
     left_open,
@@ -36,7 +38,7 @@ from tonumpy.inference.transfer.observation import observe_calls, observe_calls_
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
+from tonumpy.text.names import is_cpu_literal, last_name
 from tonumpy.text.syntax import blocks_of, statements_of, walk
 
 if TYPE_CHECKING:
@@ -115,10 +117,12 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
 
     def then() -> Continues:
         narrow(frame, statement.test, True)
+        _forget_where_it_is(frame, statement.orelse)
         return execute(frame, statement.body)
 
     def otherwise() -> Continues:
         narrow(frame, statement.test, False)
+        _forget_where_it_is(frame, statement.body)
         return execute(frame, statement.orelse)
 
     if known is None:
@@ -132,6 +136,24 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
         other()
         frame.env = base
     return taken()
+
+
+def _forget_where_it_is(frame: Frame, elsewhere: Sequence[ast.stmt]) -> None:
+    """`if use_cuda: x = x.cpu()`: who asks knows whether x has been sent away, so that this is forgotten in the branch
+    in which it is left where it is."""
+    for statement in elsewhere:
+        call = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call) or not _brings_to_cpu(call):
+            continue
+        for name in (target.id for target in statement.targets if isinstance(target, ast.Name)):
+            value = frame.env.get(name)
+            if isinstance(value, (Tensor, Unknown)) and value.on_cpu is None and value.device_taint:
+                frame.refine(name, value._replace(device_taint=DeviceTaint.NONE))
+
+
+def _brings_to_cpu(call: ast.Call) -> bool:
+    name = last_name(call.func) if isinstance(call.func, ast.Attribute) else ""
+    return name == "cpu" or (name == "to" and bool(call.args) and is_cpu_literal(call.args[0]))
 
 
 def _loop(

@@ -311,7 +311,7 @@ def _change_tensors(frame: Frame, path: str, value: Value, function: Value, plac
     """Tensors that are given, by themselves or in a list, to a function which may call `requires_grad_()` on them, or
     write to them."""
     tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
-    if tensors and argument_mutations.may_change_grad(frame.analysis, function, place):
+    if tensors and argument_mutations.may_change_grad(frame.analysis, function, place, frame.grad_mode):
         for tensor in tensors:
             frame.change_grad(tensor, tensor._replace(requires_grad=None))
         frame.change(path, with_unknown_grad(value))
