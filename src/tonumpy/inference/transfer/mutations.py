@@ -88,7 +88,24 @@ def _change_container(
         frame.change_all(path, receiver, changed)
     elif changed is not None:
         _store_back(frame, node, path, changed)
+        _keep_others_apart(frame, node, receiver)
         frame.change_others(receiver, changed)
+
+
+def _keep_others_apart(frame: Frame, node: ast.expr, changed: Sequence | Mapping) -> None:
+    """What has been changed under one literal key of a dict has been stored there, and is not what stands under those
+    of which nothing is known: `defaultdict(list)` makes a list for each."""
+    key, holder = None, node
+    if isinstance(node, ast.Subscript):
+        key, holder = node.slice, node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        key, holder = node.args[0], node.func.value
+    path = path_of(holder)
+    held = frame.env.get(path) if path is not None and key is not None else None
+    if path is None or key is None or not isinstance(held, Mapping) or held.other is not changed:
+        return
+    if isinstance(frame.evaluator.expression(frame, key), Constant):
+        frame.env.set(path, held._replace(other=changed._replace()))
 
 
 def _change_tensor(frame: Frame, receiver: Tensor, path: str | None, name: str, result: Value) -> None:

@@ -428,11 +428,6 @@ def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
         frame.refine(current[0], Constant(text))
 
 
-def tells_of_tensor(node: ast.expr) -> bool:
-    """Whether it is the device or the dtype of something, which is compared with some of these."""
-    return _subject_of_device(node) is not None or (isinstance(node, ast.Attribute) and node.attr == "dtype")
-
-
 def _subject_of_device(node: ast.expr) -> ast.expr | None:
     """`x` for `x.device`, `x.device.type` and `str(x.device)`."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "str" and len(node.args) == 1:
