@@ -119,6 +119,34 @@ def key_path(container: str, index: ast.expr) -> str | None:
     return None
 
 
+def rewritten_element(loop: ast.For | ast.AsyncFor) -> tuple[str, str] | None:
+    """The container and the element's path for `for key in batch: batch[key] = ...`; None for any other loop."""
+    source: ast.expr = loop.iter
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and len(source.args) == 1:
+        source = source.args[0]  # list(batch), sorted(batch.items())
+    target: ast.expr = loop.target
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
+        if source.func.attr == "items" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        elif source.func.attr != "keys":
+            return None
+        source = source.func.value
+    container = path_of(source)
+    element = None if container is None else element_path(container, target)
+    if container is None or element is None:
+        return None
+    for statement in statements_of(loop.body):
+        if isinstance(statement, (ast.Break, ast.Continue)):
+            return None
+        if isinstance(statement, ast.Assign):
+            for to in statement.targets:
+                if not isinstance(to, ast.Subscript) or path_of(to.value) != container:
+                    continue
+                if element_path(container, to.slice) == element:
+                    return container, element
+    return None
+
+
 def bound_names(target: ast.expr) -> Iterator[str]:
     """The names that assigning to a target binds or changes: `a` for `a`, `a.x = ...` and `a[0] = ...` alike."""
     if isinstance(target, (ast.Tuple, ast.List)):

@@ -14,7 +14,6 @@ from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
-    Arguments,
     Constant,
     Instance,
     LibraryObject,
@@ -312,7 +311,7 @@ def stored(container: Value, key: Value, value: Value, frame: Frame) -> Value:
     if isinstance(container, Tensor):
         return written(container, value, frame)
     if isinstance(container, LibraryObject) and library_values.is_container(container):
-        return library_values.filled(container, "__setitem__", Arguments((key, value))) or container
+        return library_values.filled(container, "__setitem__") or container
     if isinstance(container, Unknown):
         cpu, grad = tensor_facts(value)
         keeps_grad = container.requires_grad is False and grad is False

@@ -9,6 +9,7 @@ from tonumpy.inference.index.bindings import (
     is_false,
     path_of,
     requires_grad_given,
+    rewritten_element,
 )
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import loosened
@@ -22,6 +23,9 @@ from tonumpy.inference.lattice.values import (
     DeviceTaint,
     Instance,
     LibraryObject,
+    Mapping,
+    NonTensor,
+    Nothing,
     Tensor,
     Unknown,
     Value,
@@ -32,7 +36,7 @@ from tonumpy.inference.transfer.assignment import assign, thaw
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve
+from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
@@ -160,6 +164,7 @@ def _loop(
     frame: Frame,
     statement: ast.For | ast.AsyncFor | ast.While,
     start_pass: Callable[[], Continues],
+    end_pass: Callable[[], None] = lambda: None,
 ) -> Continues:
     """Run a loop's body until what comes round no longer changes what its head has seen.
 
@@ -180,6 +185,7 @@ def _loop(
         frame.loops.append(loop)
         frame.env = Environment(head)
         goes_on = start_pass() and execute(frame, statement.body)
+        end_pass()
         rounds = [frame.env.changes_since(head)] if goes_on else []
         frame.loops.pop()
         for changes in (*rounds, *loop.continues):
@@ -227,15 +233,29 @@ def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
 def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     names = list(bound_names(statement.target))
     wanted = is_wanted(frame, statement, names)
+    rewritten = rewritten_element(statement)
 
     def start_pass() -> Continues:
         frame.row = statement.lineno  # again, after the body
         if wanted:
             assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
+        if rewritten is not None:
+            container = frame.env.get(rewritten[0])
+            if container is not None:
+                frame.env.set(
+                    rewritten[1], subscript_of(frame, resolve(frame, container), NonTensor("key"), is_slice=False)
+                )
         return True
 
-    goes_on = _loop(frame, statement, start_pass)
-    _change_modules(frame, statement)
+    if rewritten is None:
+        goes_on = _loop(frame, statement, start_pass)
+        _change_modules(frame, statement)
+        return goes_on
+    elements: list[Value] = []
+    goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
+    if frame.env.get(rewritten[0]) is not None and elements and not isinstance(elements[-1], Nothing):
+        # Every element has been written, or there was none.
+        frame.bind(rewritten[0], Mapping((), elements[-1]))
     return goes_on
 
 
