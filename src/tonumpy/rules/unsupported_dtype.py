@@ -3,12 +3,8 @@
 ## What it does
 
 Reports a conversion of a tensor whose dtype is proved to have no NumPy counterpart: `bfloat16`, the `float8` dtypes,
-`complex32` and the quantized ones. Among them are:
-
-- a matrix product, `Linear` or convolution under `torch.autocast(..., dtype=torch.bfloat16)`, as a block or decorator,
-  also in functions and modules called there;
-- the output of a module that was cast as a whole: `Net().to(torch.bfloat16)`;
-- what is created after `torch.set_default_dtype(torch.bfloat16)`.
+`complex32` and the quantized ones. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is
+among them; what `torch.autocast` or a default dtype makes is not, and a rehearsal finds that.
 
 ## Why is this bad
 
@@ -66,7 +62,7 @@ CODE = "TNP105"
 ON_BY_DEFAULT = True
 confidence = attrgetter("confidence_of_kind")
 
-_NAMED = r"bfloat16|autocast|float8|float4|complex32|chalf|quantize_per_|\bqu?int"
+_NAMED = r"bfloat16|float8|float4|complex32|chalf|quantize_per_|\bqu?int"
 
 
 def concerns(complete: Complete) -> list[Candidate]:

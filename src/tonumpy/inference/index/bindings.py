@@ -7,7 +7,7 @@ import ast
 from tonumpy.inference.index.torch_words import FILLING, MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions
+from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
-AUTOCAST = "<autocast>"  # the device of a `with torch.autocast(...)` that casts to bfloat16
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 # That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
 # known of it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tonumpy.inference.index.def_use import DefUse
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.lattice.environment import Environment
-from tonumpy.inference.lattice.values import NOTHING, Class, Function, Value
+from tonumpy.inference.lattice.values import NOTHING, Class, Function
 from tonumpy.inference.summaries.attributes import Attributes
 from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.callers import Callers
@@ -46,7 +46,6 @@ class Analysis:
         self.evaluator = EVALUATOR
         self.own_promises = OwnPromises(module)
         self.frames: list[Frame] = []  # all that were made
-        self.autocast: Value = NOTHING  # that of the call which is being entered (see autocast.py)
         self.active: list[tuple[object, ...]] = []
         self.watched: dict[int, list[Entry]] = {}  # how the functions of these nodes are entered, each time they are
         self.budget = Budget()

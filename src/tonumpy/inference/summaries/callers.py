@@ -85,22 +85,18 @@ class _Joined(NamedTuple):
 
     arguments: dict[str, list[Value]]  # what each gives a parameter
     modes: list[Fact]
-    autocasts: list[Value]
     evidence: list[AllEvidence]  # of the modes
 
     def add(
         self,
         given: dict[str, Value],
         mode: Fact,
-        autocast: Value | None = None,
         evidence: AllEvidence = PROVED,
     ) -> None:
-        """Join one call: its arguments by parameter, its grad mode and autocast dtype, and the evidence for these."""
+        """Join one call: its arguments by parameter, its grad mode, and the evidence for that."""
         for name, value in given.items():
             self.arguments.setdefault(name, []).append(value)
         self.modes.append(mode)
-        if autocast is not None:
-            self.autocasts.append(autocast)
         self.evidence.append(evidence)
 
 
@@ -194,11 +190,10 @@ class Callers:
         mode = joined.modes[0]
         for other in joined.modes[1:]:
             mode = join_fact(mode, other)
-        autocast = joined.autocasts[0] if len(set(joined.autocasts)) == 1 else NOTHING
         # What is given with a text is kept under it: `history.add("loss", loss)`, `history.add("steps", 3)`.
         together = join_all if any(map(_are_texts, joined.arguments.values())) else given_by_all
         arguments = {name: together(values) for name, values in joined.arguments.items()}
-        return Entry(arguments, mode, autocast, joined_of(joined.evidence))
+        return Entry(arguments, mode, joined_of(joined.evidence))
 
     def _add_calls(
         self,
@@ -226,7 +221,7 @@ class Callers:
             if not entries:
                 return False  # no code in sight calls it
             for entry in entries:
-                joined.add(entry.arguments, entry.grad_mode, entry.autocast, entry.evidence)
+                joined.add(entry.arguments, entry.grad_mode, entry.evidence)
         for call, reference in calls.items():
             seen = frame.observations.get(id(call))
             if seen is None:
@@ -249,7 +244,7 @@ class Callers:
             if reference.is_submitted:  # each thread has a grad mode of its own, which is on when it begins
                 joined.add(bound, True, NOTHING, seen.evidence)
             else:
-                joined.add(bound, seen.grad_mode, seen.autocast, seen.evidence)
+                joined.add(bound, seen.grad_mode, seen.evidence)
         return True
 
 

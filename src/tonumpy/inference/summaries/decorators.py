@@ -1,4 +1,4 @@
-"""From a function's decorators to the grad mode and autocast inside it, or to the function that replaces it."""
+"""From a function's decorators to the grad mode inside it, or to the function that replaces it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
-from tonumpy.inference.transfer import autocast, library_values
+from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.grad_modes import inside, running_in
@@ -78,12 +78,6 @@ class Decorators:
             if self._analysis.budget.cuts != cuts:
                 del self._modes[key]
         return caller_mode if not known else None if len(known) > 1 else next(iter(known))
-
-    def enter_autocast(self, frame: Frame, function: Function) -> None:
-        """Set the autocast dtype of the frame as `@torch.autocast(...)` over the function says."""
-        for decorator in () if isinstance(function.node, ast.Lambda) else function.node.decorator_list:
-            if isinstance(decorator, ast.Call) and last_name(decorator.func) == "autocast":
-                autocast.enter(frame, self._analysis.definition_frame(function), decorator)
 
     def decorated(self, function: Function) -> Function | Instance | Unknown:
         """The value of the function's name: the function, or what decorators of the repository return for it, be it an

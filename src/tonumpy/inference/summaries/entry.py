@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.values import NOTHING, Value
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.inference.lattice.values import Value
 
 
 class Entry(NamedTuple):
-    """The value of each parameter, and grad mode and autocast at entry.
+    """The value of each parameter, and grad mode at entry.
 
     `evidence` supports that grad mode is off; `left_out` tells which callers were not followed.
     """
 
     arguments: dict[str, Value]
     grad_mode: Fact
-    autocast: Value = NOTHING
     evidence: AllEvidence = PROVED
     left_out: AllEvidence = PROVED
 

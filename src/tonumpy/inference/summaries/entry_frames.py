@@ -7,7 +7,6 @@ import ast
 from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
-from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import Class, Function, left_open
 from tonumpy.inference.summaries.entry import Entry
@@ -75,11 +74,9 @@ class Entries:
                 is_body_of_module=is_module,
             )
         else:
-            parameters, grad_mode, around, evidence, *_ = entry or self.state(module, scopes)
+            parameters, grad_mode, evidence, *_ = entry or self.state(module, scopes)
             frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
             frame.evidence_of_mode = evidence
-            frame.env.set(AUTOCAST, around)
-            self._analysis.decorators.enter_autocast(frame, Function(node, module, owner, closure))
             frame.row = node.lineno
             for name, value in parameters.items():
                 frame.bind(name, value)

@@ -11,7 +11,7 @@ from tonumpy.inference.index.changes import NamesInLambdas
 from tonumpy.inference.index.def_use import def_use_of
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
-from tonumpy.inference.lattice.environment import AUTOCAST, GENERATOR_CONTEXT
+from tonumpy.inference.lattice.environment import GENERATOR_CONTEXT
 from tonumpy.inference.lattice.evidence import cut_off, only
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
@@ -81,7 +81,7 @@ class FunctionSummaries:
             if decorated.node is not function.node:
                 return self.call_function(decorated, None, passed, grad_mode)
         given = as_given(arguments)
-        key = (id(function.node), self._captured(function), receiver, given, grad_mode, self._analysis.autocast)
+        key = (id(function.node), self._captured(function), receiver, given, grad_mode)
         try:
             known = self._calls.get(key)
         except TypeError:  # a literal that cannot be hashed
@@ -203,7 +203,7 @@ class FunctionSummaries:
             frame = Frame(self._analysis, function.module, flow, function.owner, around, mode, None, targets)
             bound = self._analysis.parameters.bind_arguments(function, receiver, arguments)
             if id(node) in self._analysis.watched:
-                self._analysis.watched[id(node)].append(Entry(bound, grad_mode, self._analysis.autocast))
+                self._analysis.watched[id(node)].append(Entry(bound, grad_mode))
             for name, value in bound.items():
                 frame.bind(name, value)
             result = resolve(frame, evaluate(frame, node.body))
@@ -218,11 +218,9 @@ class FunctionSummaries:
         frame = Frame(
             self._analysis, function.module, slicer.flow, function.owner, function.closure, mode, asked, NO_TARGETS
         )
-        frame.env.set(AUTOCAST, self._analysis.autocast)
-        self._analysis.decorators.enter_autocast(frame, function)
         given = self._analysis.parameters.bind_arguments(function, receiver, arguments)
         if id(node) in self._analysis.watched:
-            self._analysis.watched[id(node)].append(Entry(given, grad_mode, self._analysis.autocast))
+            self._analysis.watched[id(node)].append(Entry(given, grad_mode))
         for name, value in given.items():
             frame.bind(name, value)
         falls_through = execute(frame, node.body)

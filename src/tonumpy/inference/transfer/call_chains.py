@@ -86,7 +86,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             arguments = evaluate_arguments(frame, link)
             receiver = _as_what_has(frame, resolve(frame, value), link.func.attr)
             if id(link) in frame.targets.calls:
-                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode, frame.autocast))
+                frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode))
                 if id(link) in frame.not_followed:
                     return _UNREAD
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
@@ -252,7 +252,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         return _super(frame)
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
-        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode, frame.autocast))
+        frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode))
         if id(call) in frame.not_followed:
             return _UNREAD
     result = call_value(frame, function, arguments)

@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     stronger,
     tensor_facts,
 )
-from tonumpy.inference.transfer import autocast, library_values, python_builtins
+from tonumpy.inference.transfer import library_values, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -77,14 +77,10 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         other = asked_for_as(arguments)
         if other is not None:
             return other
-        before, frame.analysis.autocast = frame.analysis.autocast, frame.autocast
-        try:
-            result = left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
-            if not frame.module.use.is_test_on_cpu:
-                return result
-            return left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
-        finally:
-            frame.analysis.autocast = before
+        result = left_where_it_was(frame, arguments, _call_of_repository(frame, function, arguments))
+        if not frame.module.use.is_test_on_cpu:
+            return result
+        return left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
     if isinstance(function, Class):
         return _construct(frame, function, arguments)
     if isinstance(function, Symbol):
@@ -103,7 +99,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         result = left_where_it_was(frame, arguments, library_values.call_object(frame, function, "__call__", arguments))
         if library_values.is_container(function):
             return result  # each of its layers has been cast
-        return autocast.cast(frame, function.name.rpartition(".")[2], arguments.values(), result)
+        return representation.without_narrow_dtype(frame.module, result)
     if isinstance(function, (OtherFramework, NonTensor)):
         return function
     if isinstance(function, Nothing):
@@ -214,7 +210,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default)
         if result is not None:
-            return autocast.cast(frame, name.rpartition(".")[2], arguments.values(), result)
+            return representation.without_narrow_dtype(frame.module, result)
     annotation = made_by_typing(name, arguments)
     if annotation is not None:
         return annotation
@@ -233,6 +229,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     return fresh(Reason.CALL, frame, arguments)
 
 
+_CASTS_ITSELF = ("bfloat16", "to", "type", "cpu", "detach", "cuda", "clone")
 _WITH_METHODS_IN_SIGHT = (Symbol, Class, ModuleValue, Instance)
 
 
@@ -261,7 +258,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
             return fresh(Reason.METHOD, frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
-        return autocast.cast(frame, name, (receiver, *arguments.values()), result)
+        return result if name in _CASTS_ITSELF else representation.without_narrow_dtype(frame.module, result)
     if isinstance(receiver, Unknown):
         return call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):

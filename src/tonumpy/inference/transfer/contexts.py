@@ -1,4 +1,4 @@
-"""Transfer functions of context managers and decorators: to the value bound, grad mode and autocast."""
+"""Transfer functions of context managers and decorators: to the value bound and grad mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
-from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -51,13 +50,6 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         if isinstance(device, Device):
             frame.env.set(DEFAULT_DEVICE, device)
         return device
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, (ast.Name, ast.Attribute))
-        and _name(node.func) == "autocast"
-    ):
-        autocast.enter(frame, frame, node)
-        return Unknown(Reason.SYNTAX)
     if evaluate_it or _is_of_repository(frame, node):
         context = resolve(frame, frame.evaluator.expression(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):

@@ -22,13 +22,11 @@ from tonumpy.inference.lattice.values import (
     Nothing,
     Sequence,
     Symbol,
-    Tensor,
     Unknown,
     Value,
     members,
 )
 from tonumpy.inference.lattice.widening import widened
-from tonumpy.inference.transfer import autocast
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
@@ -37,6 +35,7 @@ from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
+from tonumpy.inference.transfer.representation import without_narrow_dtype
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
 from tonumpy.text.syntax import children_of, walk
@@ -155,8 +154,7 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         if annotation is not None:
             return annotation
     result = operate(operator, (left, right), frame.grad_mode)
-    name = _OPERATORS.get(type(operator), "")
-    return autocast.cast(frame, name if isinstance(left, Tensor) else f"__r{name}__", (left, right), result)
+    return without_narrow_dtype(frame.module, result)
 
 
 def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:
@@ -170,14 +168,6 @@ def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:
 
 
 # By the names that torch has for them; `1 / tensor` is `__rdiv__`.
-_OPERATORS = {
-    ast.MatMult: "matmul",
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.Pow: "pow",
-}
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:

@@ -6,7 +6,6 @@ from tonumpy.inference.habits import default_device
 from tonumpy.inference.index.bindings import OBJECTS
 from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
 from tonumpy.inference.lattice.environment import (
-    AUTOCAST,
     DEFAULT_DEVICE,
     GRAD_MODE,
     Environment,
@@ -150,11 +149,6 @@ class Frame:
         """What rests on it that what is made without a `device` is on the CPU."""
         is_told = self.module.use.is_script or self.env.get(DEFAULT_DEVICE) is not None
         return PROVED if is_told else default_device.EVIDENCE
-
-    @property
-    def autocast(self) -> Value:
-        """The dtype of the block of autocast that one is in; NOTHING in none."""
-        return self.env.get(AUTOCAST) or NOTHING
 
     def set_grad_mode(self, mode: Fact) -> None:
         self.env.set(GRAD_MODE, Unknown(Reason.SYNTAX) if mode is None else Constant(mode))

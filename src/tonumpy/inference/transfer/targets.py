@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.joins import join, join_arguments
-from tonumpy.inference.lattice.values import NOTHING, Arguments, Value
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.lattice.environment import Environment
     from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.inference.lattice.values import Arguments, Value
 
 
 class Observation(NamedTuple):
@@ -22,7 +22,6 @@ class Observation(NamedTuple):
     links: tuple[tuple[int, Value], ...]  # id of each node of the receiver's chain, with its value
     arguments: Arguments
     grad_mode: Fact
-    autocast: Value = NOTHING
     evidence: AllEvidence = PROVED  # what it rests on that grad mode is off
     may_have_grad: bool = False  # by what some caller in another file gives
 
@@ -60,6 +59,5 @@ def join_observations(first: Observation, second: Observation) -> Observation:
         links,
         join_arguments(first.arguments, second.arguments),
         first.grad_mode if first.grad_mode is second.grad_mode else None,
-        first.autocast if first.autocast == second.autocast else NOTHING,
         first.evidence | second.evidence,
     )
