@@ -97,7 +97,7 @@ class AttributeWrites:
             entry = analysis.entries.declared(owner.module, scopes)  # whoever makes it
         else:
             entry = analysis.entries.state(owner.module, scopes)
-        parameters, grad_mode, _, evidence, _ = entry
+        parameters, grad_mode, evidence, _ = entry
         key = (id(writer), instance)
         runs = self._constructors.get(key, []) if is_constructor else []
         if runs and runs[-1].relevant is None:

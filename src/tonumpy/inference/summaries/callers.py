@@ -175,7 +175,7 @@ class Callers:
         by_scope: dict[int, list[tuple[Module, Reference]]] = {}
         for module, reference in references:
             by_scope.setdefault(id(reference.scopes[-1]), []).append((module, reference))
-        joined = _Joined({}, [], [], [])
+        joined = _Joined({}, [], [])
         self._depth += 1
         self._analysis.budget.enter(self._depth + len(self._analysis.active))
         try:

@@ -135,7 +135,7 @@ class Entries:
         function = Function(node, module, owner, closure)
         # While the callers are asked, a recursive question gets an answer without them.
         declared, *_ = self._entries[id(node)] = self._declared_entry(function)
-        arguments, caller_mode, around, evidence, left_out = self._analysis.callers.of(module, scopes, function)
+        arguments, caller_mode, evidence, left_out = self._analysis.callers.of(module, scopes, function)
         arguments = arguments or self._analysis.given_by_pytest.of(function)
         parameters = {
             name: self._analysis.parameters.combine_annotation(arguments[name], value) if name in arguments else value
@@ -147,7 +147,7 @@ class Entries:
             caller_mode, evidence = False, PROVED
         mode = self._analysis.decorators.decorated_mode(function, caller_mode)
         is_own = bool(evidence) and self._analysis.decorators.decorated_mode(function, None) is False
-        return Entry(parameters, mode, around, PROVED if is_own else evidence)
+        return Entry(parameters, mode, PROVED if is_own else evidence)
 
     def declared(self, module: Module, scopes: Items[ast.AST]) -> Entry:
         """The entry that annotations, defaults and names of the function give, without any knowledge of callers."""
