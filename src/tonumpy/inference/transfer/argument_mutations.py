@@ -6,7 +6,8 @@ import ast
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.changes import kept_names, mutated_names, written_names
-from tonumpy.inference.lattice.values import BoundMethod, Class, Function, Instance, Value
+from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,14 +31,17 @@ def may_change(analysis: Analysis, called: Value, place: int | str) -> bool:
     return parameter in derived(mutated_names, node) or parameter in derived(kept_names, node)
 
 
-def may_change_grad(analysis: Analysis, called: Value, place: int | str, grad_mode: Fact) -> bool:
+def may_change_grad(analysis: Analysis, called: Value, arguments: Arguments, place: int | str, grad_mode: Fact) -> bool:
     """Whether a function of the repository may give a tensor that it is given a grad in place, or take it away."""
     given = _given(analysis, called, place)
     if given is None or isinstance(given[0].node, ast.Lambda):
         return False
     (function, parameter), node = given, given[0].node
     may_thaw = function.module.words.may_thaw
-    if grad_mode is False and not may_thaw:
+    has_grad = grad_mode is not False and (
+        not isinstance(called, Function) or arguments.has_star or result_facts(arguments.values(), True)[1] is not False
+    )
+    if not has_grad and not may_thaw:
         return False  # what is written without grad leaves it as it was
     return parameter in function.module.derived(mutated_names if may_thaw else written_names, node)
 

@@ -271,7 +271,7 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
         if path is None or before is None:
             continue
         if isinstance(function, _OF_THE_REPOSITORY):
-            _change_tensors(frame, path, before, function, place)
+            _change_tensors(frame, path, before, function, arguments, place)
         if isinstance(before, (Sequence, Mapping)):
             put = _put_into(frame, function, place, before, arguments)
             if put is not None:
@@ -324,11 +324,13 @@ def _put_into(
 _ANYTHING = Unknown(Reason.CONTENT)
 
 
-def _change_tensors(frame: Frame, path: str, value: Value, function: Value, place: int | str) -> None:
+def _change_tensors(
+    frame: Frame, path: str, value: Value, function: Value, arguments: Arguments, place: int | str
+) -> None:
     """Tensors that are given, by themselves or in a list, to a function which may call `requires_grad_()` on them, or
     write to them."""
     tensors = [each for each in held_in(value) if isinstance(each, Tensor) and not is_integral(each.dtype)]
-    if tensors and argument_mutations.may_change_grad(frame.analysis, function, place, frame.grad_mode):
+    if tensors and argument_mutations.may_change_grad(frame.analysis, function, arguments, place, frame.grad_mode):
         for tensor in tensors:
             frame.change_grad(tensor, tensor._replace(requires_grad=None))
         frame.change(path, with_unknown_grad(value))
