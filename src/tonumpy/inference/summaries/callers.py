@@ -19,7 +19,6 @@ from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
-    NOTHING,
     Constant,
     Function,
     Instance,
@@ -242,7 +241,7 @@ class Callers:
             if seen.evidence:
                 bound = {name: resting_on(value, of_made(seen.evidence)) for name, value in bound.items()}
             if reference.is_submitted:  # each thread has a grad mode of its own, which is on when it begins
-                joined.add(bound, True, NOTHING, seen.evidence)
+                joined.add(bound, True, seen.evidence)
             else:
                 joined.add(bound, seen.grad_mode, seen.evidence)
         return True
