@@ -199,28 +199,9 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "containers of modules",
-        _below("inference/transfer", "module_containers"),
-        lambda: (does_nothing(X + "module_containers:filled"), gives(X + "module_containers:one_after_another", None)),
-    ),
-    Mechanism(
-        "distributions and other owners",
-        _below("inference/transfer", "owners"),
-        lambda: (
-            gives(X + "owners:sent_with", _value("lattice.values:DeviceTaint").NONE),
-            hands_on(X + "owners:of_one_parameter", "owner"),
-            gives(X + "owners:made_of", ()),
-        ),
-    ),
-    Mechanism(
         "arguments of super().__init__()", (), lambda: (gives(S + "attribute_writes:AttributeWrites._passed_on", []),)
     ),
     # Statements and expressions.
-    Mechanism(
-        "tests for an accelerator",
-        ("inference/transfer/accelerator_guards.py", "inference/index/accelerators.py"),
-        lambda: (gives(X + "accelerator_guards:asks_for_accelerator", None),),
-    ),
     Mechanism(
         "constant conditions",
         _below("inference/transfer", "constant_conditions"),
@@ -228,34 +209,10 @@ MECHANISMS = (
     ),
     Mechanism("narrowing", _below("inference/transfer", "narrowing"), lambda: (does_nothing(X + "narrowing:narrow"),)),
     Mechanism(
-        "autocast",
-        ("inference/transfer/autocast.py", "inference/knowledge/torch_autocast.py"),
-        lambda: (
-            hands_on(X + "autocast:cast", "result"),
-            does_nothing(X + "autocast:enter"),
-            does_nothing(S + "decorators:Decorators.enter_autocast"),
-        ),
-    ),
-    Mechanism(
         "layout and bits",
         _below("inference/transfer", "representation"),
         lambda: tuple(
-            hands_on(f"{X}representation:{each}", "result")
-            for each in ("of_function", "of_method", "of_operator", "in_default_dtype")
-        ),
-    ),
-    Mechanism(
-        "modules moved in place",
-        ("inference/transfer/moved_in_place.py", "inference/index/moving.py"),
-        lambda: (does_nothing(X + "moved_in_place:change_moved"),),
-    ),
-    Mechanism(
-        "arguments that a callee changes",
-        _below("inference/transfer", "argument_mutations"),
-        lambda: (
-            gives(X + "argument_mutations:filled_argument", None),
-            gives(X + "argument_mutations:changes_grad_of", False),
-            gives(X + "argument_mutations:may_keep", False),
+            hands_on(f"{X}representation:{each}", "result") for each in ("of_function", "of_method", "of_operator")
         ),
     ),
     Mechanism(
@@ -285,11 +242,6 @@ MECHANISMS = (
     Mechanism("aliases of what is changed", (), lambda: (does_nothing(X + "frame:Frame.change_others"),)),
     Mechanism("aliases whose grad is changed", (), lambda: (does_nothing(X + "frame:Frame.change_grad"),)),
     Mechanism("elements rewritten in a loop", (), lambda: (gives(N + "bindings:rewritten_element", None),)),
-    Mechanism(
-        "loops that freeze or move modules",
-        (),
-        lambda: (does_nothing(X + "control_flow:_regrade_module"), does_nothing(X + "control_flow:_move_modules")),
-    ),
     Mechanism("flags that guard", ("inference/index/flags.py",), lambda: (gives(N + "flags:is_fixed_flag", False),)),
     Mechanism("fixpoints", (), lambda: (gives(S + "fixpoint:FixpointSolver.is_unstable", False),)),
     Mechanism(
