@@ -34,7 +34,6 @@ MODULES = (
     "inference/index/freezing",
     "inference/index/lookups",
     "inference/index/syntax_lowering",
-    "inference/index/moving",
     "inference/index/references",
     "inference/index/shown_by_runs",
     "inference/index/slices",
