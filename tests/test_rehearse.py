@@ -387,13 +387,17 @@ def test_a_file_outside_of_the_folder_at_hand_is_not_repaired(tmp_path: Path) ->
         (("--", "wrong.py"), "wrong.py: "),
         (("--diff", "--", "wrong.py"), "--diff shows what `--fix` would change: give both"),
         (("wrong.py", "--fix"), "wrong.py: "),
-        (("--", "python3", "wrong.py"), "python3: No such file or directory; give the program alone"),
+        (("--", "python3", "wrong.py"), "wrong.py: "),
+        (("--", "python", "-c", "1"), "python -c: a rehearsal needs a program in a file"),
+        (("--", "/nowhere/python", "wrong.py"), "/nowhere/python: a rehearsal runs in the Python that has tonumpy"),
+        (("--", "wrong.ipynb"), "wrong.ipynb"),
         (("--observations", "wrong.py", "--", "ended.py"), "wrong.py: cannot be read as observations"),
     ],
 )
 def test_what_cannot_be_started_ends_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     (tmp_path / "wrong.py").write_text("1 +\n")
     (tmp_path / "ended.py").write_text("print('it ran, for nothing')\n")
+    (tmp_path / "wrong.ipynb").write_text("{}")
     result = tonumpy(tmp_path, "rehearse", *words)
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"tonumpy: error: {message}")

@@ -150,9 +150,13 @@ def _record_at(path: str) -> Record:
 
 def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequence[Finding] | None = None) -> Report:
     """Of the findings of a run, or of what came of them."""
-    found = sorted(
-        judged.findings if findings is None else findings, key=lambda finding: (finding.filename, finding.start)
-    )
+    sources = {file.source.filename: file.source for file in judged.files}
+    found = [
+        sources[finding.filename].placed([finding])[0] if finding.filename in sources else finding
+        for finding in sorted(
+            judged.findings if findings is None else findings, key=lambda finding: (finding.filename, finding.start)
+        )
+    ]
     unsafe = frozenset(file.source.filename for file in judged.files if file.settings.unsafe_fixes)
     return Report(found, [*judged.errors, *errors], unsafe, read=read_regular)
 

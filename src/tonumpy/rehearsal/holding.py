@@ -45,7 +45,7 @@ class RepairedFile(NamedTuple):
         """The bytes of the file; without any repair those that it had."""
         if not self.judgements and self.source.data is not None:
             return self.source.data
-        return self.source.encode(self.text)
+        return self.source.encode(self.now.document)
 
     @property
     def now(self) -> Source:

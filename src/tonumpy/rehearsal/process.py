@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.spool import Run
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_PYTHON = re.compile(r"python[\d.]*(?:\.exe)?")
 _ROOT = os.path.dirname(os.path.dirname(_HERE))  # where the package can be imported from
 
 
@@ -42,10 +44,11 @@ def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, 
     Ctrl-C ends the program, which hears of it as well as we do, and not the report.
     """
     with tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True) as folder:
+        given, words = _parted(words)
         order = Order(folder, device, stop, devices).as_text()
         # The interpreter's own options, as -W error, hold for the program, too.
         options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        command = [sys.executable, *options, os.path.join(_HERE, "program.py"), _ROOT, order, *words]
+        command = [sys.executable, *options, *given, os.path.join(_HERE, "program.py"), _ROOT, order, *words]
         with subprocess.Popen(command, stdout=output) as process, _passed_on(process):
             code = process.wait()
         mark = os.path.join(folder, NOT_STARTED_MARK)
@@ -54,6 +57,21 @@ def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, 
                 raise CannotRunError(stream.read())
         run = read_run(folder)
         return Ended(run, _how(run, code), code)
+
+
+def _parted(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The options of Python, and the program, where the words begin with the name of Python; CannotRunError where that
+    is another Python than ours."""
+    if not words or not _PYTHON.fullmatch(os.path.basename(words[0])) or len(words) == 1:
+        return (), words
+    if os.path.basename(words[0]) != words[0] and os.path.realpath(words[0]) != os.path.realpath(sys.executable):
+        raise CannotRunError(f"{words[0]}: a rehearsal runs in the Python that has tonumpy, {sys.executable}")
+    at = 1
+    while at < len(words) and words[at].startswith("-") and not words[at].startswith("-m"):
+        if words[at] == "-" or words[at].startswith("-c"):
+            raise CannotRunError(f"{words[0]} {words[at]}: a rehearsal needs a program in a file, or a module")
+        at += 2 if words[at] in ("-W", "-X") else 1
+    return words[1:at], words[at:]
 
 
 @contextmanager

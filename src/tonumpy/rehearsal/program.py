@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
+_COROUTINE = 0x80  # inspect.CO_COROUTINE: a notebook that awaits
 NOT_STARTED = 2
 NOT_STARTED_MARK = "not-started"  # the name of the file that says why
 
@@ -97,6 +98,9 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         sys.path.insert(0, os.path.abspath(script))
         code, spec = _module_named("__main__", is_main=True)
         return _runner(code, code.co_filename, spec)
+    command = None if os.path.exists(script) or os.path.basename(script) != script else _command_named(script)
+    if command is not None:
+        return command
     path = os.path.abspath(script)
     if PUTS_FOLDER:
         sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
@@ -104,14 +108,40 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         with open(path, "rb") as stream:
             text = stream.read()
     except OSError as error:
-        is_python = os.path.basename(script).startswith("python") and len(words) > 1
-        more = "; give the program alone, without the name of Python" if is_python else ""
-        raise NotStartedError(f"{script}: {error.strerror}{more}") from error
+        raise NotStartedError(f"{script}: {error.strerror}") from error
     try:
-        code = compile(text, path, "exec", dont_inherit=True)
+        code = _code_of(text, path, script)
     except (SyntaxError, ValueError) as error:
         raise NotStartedError(f"{script}: {error}") from error
     return _runner(code, path, None)
+
+
+def _code_of(text: bytes, path: str, shown: str) -> CodeType:
+    """NotStartedError for a notebook that cannot be run."""
+    if not path.endswith(".ipynb"):
+        return compile(text, path, "exec", dont_inherit=True)
+    from tonumpy.findings import SourceError  # start-up
+    from tonumpy.rehearsal.notebook import code_of  # start-up
+
+    try:
+        return code_of(text, path, shown)
+    except SourceError as error:
+        raise NotStartedError(str(error)) from error
+
+
+def _command_named(name: str) -> Callable[[], None] | None:
+    """A command that a package has installed, as `torchrun`; None where there is none."""
+    from importlib.metadata import entry_points
+
+    for each in entry_points(group="console_scripts", name=name):
+        folder = os.path.dirname(sys.executable)
+        path = os.path.join(folder, name)
+        sys.argv[0] = path
+        if PUTS_FOLDER:
+            sys.path.insert(0, folder)
+        text = f"import sys\nfrom {each.module} import {each.attr.partition('.')[0]}\nsys.exit({each.attr}())\n"
+        return _runner(compile(text, path, "exec", dont_inherit=True), path, None)
+    return None
 
 
 def _is_archive(path: str) -> bool:
@@ -143,7 +173,14 @@ def _runner(code: CodeType, path: str, spec: object) -> Callable[[], None]:
             module.__package__ = getattr(spec, "parent", None)
             module.__loader__ = getattr(spec, "loader", None)
         sys.modules["__main__"] = module
-        exec(code, module.__dict__)
+        if path.endswith(".ipynb"):
+            module.__dict__["display"] = print
+        if code.co_flags & _COROUTINE:
+            import asyncio
+
+            asyncio.run(eval(code, module.__dict__))
+        else:
+            exec(code, module.__dict__)
 
     return run
 

@@ -17,6 +17,7 @@ from tonumpy.rehearsal.standin import (
     compilers,
     device_module,
     device_numbers,
+    distributed,
     factories,
     guards,
     moves,
@@ -76,6 +77,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         device_module.patch(patches, names)
         shown.patch(patches)
         sending.patch(patches)
+        distributed.patch(patches)
         pinned = factories.patch(patches, names, origins)
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)
