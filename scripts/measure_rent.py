@@ -33,11 +33,12 @@ OPTIONS = "check --isolated --no-cache --jobs 1 --exit-zero --confidence low --o
 Found = dict[tuple[str, int, int, str], str]  # file, row, column and code: the confidence
 HEAD = """# The rent of each mechanism
 
-What `scripts/measure_rent.py` measured on {trees} public repositories: each mechanism of the analysis was switched off
-alone, and what was found at low confidence compared. *Lines* are those of files that would go with it. *Share* is that
+What `scripts/measure_rent.py` measured on {trees} public repositories: each mechanism of the analysis is switched off
+alone, and what is found at low confidence compared. *Lines* are those of files that would go with it. *Share* is that
 of the CPU time which was spent in its functions, with all that they call. *Used* is the number of trees on which it
 answered anything but neutral. The other columns are findings that appear (+) or go (-) without it, at default and at
-low, and the trees on which any does. What speaks of speed changes no finding, and should not.
+low, and the trees on which any does; they are empty where it was counted and not yet switched off. What speaks of speed
+changes no finding, and should not.
 
 | mechanism | lines | share | used | default | low | trees |
 |---|---:|---:|---:|---:|---:|---:|

@@ -325,7 +325,7 @@ MECHANISMS = (
 GONE = (
     ("risks given by callers in other files", 586, 8, 0, 0, "nothing"),
     ("hooks of modules", 400, 4, 0, 0, "what a hook keeps is unknown"),
-    ("callers by what stands for a function", 191, 8, 0, 0, "nothing"),
+    ("callers by what stands for a function", 191, 0, 0, 0, "nothing"),
     ("purity of tests, for shared memory", 185, 8, 0, 0, "a test of the same text is the same test"),
     ("functions of other modules, for shared memory", 57, 8, 0, 0, "nothing"),
     ("types of names in branches, for shared memory", 132, 8, 0, 0, "what is asked for its type is forgotten"),
