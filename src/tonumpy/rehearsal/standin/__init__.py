@@ -91,6 +91,11 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
         Conversions(observer, stacks, names, gradients.note, handlers, copies, stop=stop).patch(patches)
-        yield gradients.flush
+
+        def flush() -> None:
+            gradients.flush()
+            copies.flush()
+
+        yield flush
     finally:
         patches.restore()

@@ -18,17 +18,20 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
+from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.origins import place_of_caller
+from tonumpy.rehearsal.standin.overwritten import has_passed, reads_after
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.rehearsal.events import Observer
+    from tonumpy.rehearsal.events import Event, Observer
     from tonumpy.rehearsal.standin.factories import Pinned
     from tonumpy.rehearsal.standin.kernels import Kernel
+    from tonumpy.rehearsal.standin.overwritten import Read
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
 
@@ -66,6 +69,7 @@ class Copies:
         self._observer = observer
         self._stacks = stacks
         self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
+        self._reads: list[tuple[_Copy, Read, Event]] = []
         self._here = threading.local()  # `is_seen`: a function of torch is looked at, in which ours are called again
         self._mode = _Reading(self, self._here)
 
@@ -81,6 +85,7 @@ class Copies:
             self._watch() if is_begun else None
             result = copy_(self_, src, non_blocking)
             self._begin(self_) if is_begun else None
+            self._expect_reads(self_) if is_begun else None
             return result
 
         def moved(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,6 +121,7 @@ class Copies:
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods.values()])
         patches.replace(torch, "_foreach_copy_", copy_each)
         patches.on_exit(self._leave)
+        patches.on_exit(self.flush)
 
     def waits(self, name: str, kernel: Kernel) -> Kernel:
         """The kernel of an operator for which the host may wait, which forgets then."""
@@ -173,7 +179,37 @@ class Copies:
         stream.copies += 1
         self._pending[host.untyped_storage()] = _Copy(stream, stream.copies, place_of_caller())
 
+    def _expect_reads(self, host: Any) -> None:
+        """Of arrays that share the memory."""
+        try:
+            for read in reads_after(host):
+                told = event(host, "unfinished copy", (), None, self._stacks)._replace(
+                    about=f" (made at {place_of_caller()})"
+                )
+                self._reads.append((self._pending[host.untyped_storage()], read, told))
+        except Exception as problem:
+            warn(f"Tensor.copy_: arrays that it overwrites are not told of ({type(problem).__name__}: {problem})")
+
+    def flush(self) -> None:
+        """Tell of the reads that came before the end."""
+        for _, read, told in self._reads:
+            self._tell_of_read(read, told)
+        self._reads.clear()
+
+    def _tell_of_read(self, read: Read, told: Event) -> None:
+        stack = tuple(
+            Call(call.filename, read.row, call.function) if call.filename == read.code.co_filename else call
+            for call in told.stack[:1]
+        )
+        self._observer(told._replace(stack=(*stack, *told.stack[1:])), None)
+
     def _forget(self, stream: streams.Stream | None, copies: int) -> None:
+        for each in list(self._reads):
+            copy, read, told = each
+            if stream is None or (copy.stream is stream and copy.number <= copies):
+                self._reads.remove(each)
+                if has_passed(read):
+                    self._tell_of_read(read, told)
         for storage, each in list(self._pending.items()):
             if stream is None or (each.stream is stream and each.number <= copies):
                 self._pending.pop(storage, None)

@@ -1,0 +1,76 @@
+"""Arrays over pinned memory that an asynchronous copy overwrites -> where the text reads one before the host waits.
+
+No one sees NumPy read its own memory. But the function that begins the copy is known, and which of its names hold such
+an array: its next line that reads one of them is told, unless the host has waited when that line is reached.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.texts import tree_of
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+
+
+class Read(NamedTuple):
+    """A line that reads an array, in a function that began a copy at another line."""
+
+    code: CodeType
+    begun: int
+    row: int
+
+
+def reads_after(host: Any) -> list[Read]:
+    """Where the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return []
+    first = host.untyped_storage().data_ptr()
+    last = first + host.untyped_storage().nbytes()
+    names = {name for name, value in list(frame.f_locals.items()) if _lies_in(value, first, last)}
+    tree = tree_of(frame.f_code.co_filename) if names else None
+    body = None if tree is None else _body(tree, frame.f_code)
+    if body is None:
+        return []
+    begun = frame.f_lineno
+    rows = [node.lineno for node in _loads(body) if node.id in names and node.lineno > begun]
+    return [Read(frame.f_code, begun, min(rows))] if rows else []
+
+
+def has_passed(read: Read) -> bool:
+    """Whether the function has gone on behind the line by now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not read.code:
+        frame = frame.f_back
+    return frame is None or not read.begun <= frame.f_lineno <= read.row
+
+
+def _lies_in(value: object, first: int, last: int) -> bool:
+    if type(value).__module__ != "numpy" or not hasattr(value, "__array_interface__"):
+        return False
+    return bool(first <= value.__array_interface__["data"][0] < last)
+
+
+def _body(tree: ast.Module, code: CodeType) -> ast.AST | None:
+    if code.co_name == "<module>":
+        return tree
+    rows = range(code.co_firstlineno, code.co_firstlineno + 20)  # behind its decorators
+    found = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == code.co_name]
+    return next((each for each in found if each.lineno in rows), None)
+
+
+def _loads(body: ast.AST) -> Iterator[ast.Name]:
+    for child in ast.iter_child_nodes(body):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+            yield child
+        if not isinstance(child, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield from _loads(child)
