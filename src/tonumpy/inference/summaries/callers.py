@@ -6,13 +6,14 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module, callers_in_scripts
-from tonumpy.inference.index.bindings import Import, decorator_names
+from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_on_self,
     read_by_calls,
     references_to,
 )
+from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
@@ -23,6 +24,7 @@ from tonumpy.inference.lattice.values import (
     Function,
     Instance,
     NonTensor,
+    Symbol,
     Tensor,
     Unknown,
     Value,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.transfer.frame import Frame
 
 
 def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entry:
@@ -217,6 +220,10 @@ class Callers:
         frame = self._analysis.entries.frame(module, group[0].scopes, targets, names, bound=receivers)
         if passed_to:
             entries = self._analysis.watched[id(function.node)]
+            optimised = None if entries else _given_by_scipy(function, frame, passed_to)
+            if optimised is not None:
+                joined.add(optimised.arguments, optimised.grad_mode)
+                return True
             if not entries:
                 return False  # no code in sight calls it
             for entry in entries:
@@ -274,6 +281,19 @@ def _never_calls(module: Module, scopes: Items[ast.AST], call: ast.Call) -> bool
 def _are_texts(values: list[Value]) -> bool:
     """Whether calls give several texts."""
     return len({each.value for each in values if isinstance(each, Constant) and isinstance(each.value, str)}) > 1
+
+
+def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
+    """How SciPy's optimizers call what they are given: the first argument is an array, or a number."""
+    parameters = parameter_names(function.node.args)
+    for call in passed_to:
+        seen = frame.observations.get(id(call))
+        if seen is not None and isinstance(seen.receiver, Symbol) and parameters:
+            called = seen.receiver.name
+            called = f"{called}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else called
+            if is_optimizer(called):
+                return Entry({parameters[0]: NonTensor("numpy.ndarray")}, seen.grad_mode)
+    return None
 
 
 def _place_of_calls(group: list[tuple[Module, Reference]]) -> tuple[str, tuple[str, ...]]:
