@@ -21,6 +21,7 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
 from tonumpy.inference.index.dict_uses import has_keys
+from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
@@ -52,9 +53,10 @@ from tonumpy.inference.transfer.mutations import hand_out_filler
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import evaluate_parts
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.candidates import spans_any
 from tonumpy.text.deferred import PLAIN
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import SCOPES, walk
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,6 +114,15 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         else:
             _evaluate_changes(frame, statement)
         return True
+    if isinstance(statement.value, ast.Lambda) and frame.targets.calls:
+        calls, is_handed_over = _only_calls(frame, statement)
+        if calls:
+            if is_handed_over:
+                frame.lambdas_guessed.setdefault(id(statement.value), [])  # who takes it may be out of sight
+            else:
+                frame.lambdas_called.add(id(statement.value))
+            # They are looked at whether what they give is asked for or not.
+            frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
     if len(statement.targets) > 1:
         value = with_origin(resolve(frame, value), f"line {statement.lineno}")
@@ -138,6 +149,22 @@ def _evaluate_changes(frame: Frame, statement: ast.Assign) -> None:
     wanted = frozenset(id(part) for part, names in parts.items() if is_wanted(frame, statement, [*names]))
     if wanted:
         evaluate_parts(frame, statement.value, wanted)
+
+
+def _only_calls(frame: Frame, statement: ast.Assign) -> tuple[frozenset[int], bool]:
+    """The statements that call the name which a lambda is given, or hand it over to a call, and whether one does; none
+    where something else is done with it, too."""
+    target = statement.targets[0]
+    if len(statement.targets) > 1 or not isinstance(target, ast.Name) or target.id not in frame.flow.local_names:
+        return frozenset(), False
+    places = [
+        place
+        for place in places_that_name(frame.module, target.id)
+        if any(isinstance(scope, FUNCTIONS) and spans_any(scope, [statement.lineno]) for scope in place.scopes)
+    ]
+    if any((place.call is None and place.passed_to is None) or place.is_submitted for place in places):
+        return frozenset(), False
+    return frozenset(id(place.statement) for place in places), any(place.call is None for place in places)
 
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:
