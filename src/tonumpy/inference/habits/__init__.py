@@ -63,7 +63,7 @@ def habit_ids() -> tuple[str, ...]:
 
 # What earlier versions believed: a configuration may still switch these off.
 RETIRED = frozenset(
-    "answer-of-pair cpu-argument datasets-name detaching-function dtype-name flag-of-several formula-function"
+    "answer-of-pair cpu-argument datasets-name detaching-function dtype-name formula-function"
     " function-of-data generation-keywords gradient-name objective-function registered-buffer sample-of-distribution"
     " sample-parameter settings-object".split()
 )

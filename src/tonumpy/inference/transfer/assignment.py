@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.habits import flag_of_several
 from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, path_of, root_name
 from tonumpy.inference.knowledge.library_objects import makes_its_items
 from tonumpy.inference.knowledge.operands import are_given
@@ -29,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     have_param_taint,
     members,
+    resting_on,
     same,
     tensor_facts,
     truth_of,
@@ -96,7 +98,13 @@ def _as_assumed(frame: Frame, value: Value, targets: list[ast.expr]) -> Value:
         if not isinstance(member, Sequence)
         or not any(same(item, flag) for index, flag in flags for item in (member.items or ())[index : index + 1])
     ]
-    return join_all(kept) if kept else value
+    if not kept:
+        return value
+    of_several = [target for index, _ in flags if frame.flow.times_bound[(target := targets[index].id)] > 1]  # type: ignore[attr-defined]
+    if not of_several:
+        return join_all(kept)
+    basis = flag_of_several.basis(of_several[0], frame)
+    return value if basis is None else resting_on(join_all(kept), basis.about("device", "grad"))
 
 
 def unpack(frame: Frame, value: Value, targets: list[ast.expr]) -> list[Value]:

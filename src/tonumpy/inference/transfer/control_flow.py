@@ -11,6 +11,7 @@ from tonumpy.inference.index.bindings import (
     requires_grad_given,
     rewritten_element,
 )
+from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import loosened
 from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
@@ -259,10 +260,37 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     return goes_on
 
 
+def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
+    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
+
+    What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
+    """
+    if not frame.module.words.speaks_of_grad:
+        return
+    if _leaves_thawed(loop.body):
+        thaw(frame, loop.iter)
+    found = all_set(loop)
+    is_frozen = found is not None and all(map(is_false, found[1]))
+    if found is not None:
+        node = found[0]
+    elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
+        given = (node for statement in statements_of(loop.body) for node in requires_grad_given(statement))
+        if loop.iter.func.attr not in OF_ALL_PARAMETERS or not any(given):
+            return
+        node = loop.iter.func.value  # some of its parameters
+    else:
+        return
+    path = path_of(node)
+    module = None if path is None else frame.env.get(path)
+    if is_frozen and isinstance(module, Unknown) and frame.module.frameworks.only_torch_says:
+        module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
+    if path is not None and isinstance(module, (Instance, LibraryObject)):
+        frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))
+
+
 def _change_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
     """`for net in (actor, critic): net.to(device)` may have moved, frozen or thawed each of them."""
-    if frame.module.words.speaks_of_grad and _leaves_thawed(loop.body):
-        thaw(frame, loop.iter)
+    _regrade_module(frame, loop)
     if not isinstance(loop.iter, (ast.Tuple, ast.List)):
         return
     nodes = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
