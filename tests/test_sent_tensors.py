@@ -50,7 +50,7 @@ def test_tensors_arrive(tmp_path: Path) -> None:
     assert result.out.splitlines() == [
         "True True Parameter True [[3.0], [3.0], [3.0]]",
         "3",
-        "refused: Cowardly refusing to serialize non-leaf t",
+        "refused: Cowardly refusing to serialize non-leaf ",
     ], result.err
     assert result.code == 0
 
