@@ -32,7 +32,7 @@ def check_source(
     source: str | bytes,
     filename: str = "<source>",
     *,
-    select: Sequence[str] = (),
+    select: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     strict: bool = False,
     preview: bool = False,
@@ -99,7 +99,7 @@ def check_paths(
         select=select, ignore=ignore, strict=strict, preview=preview, confidence=confidence, jobs=jobs
     )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
-    found = find_files(map(fspath, paths), configuration).with_nothing_told()
+    found = find_files([fspath(each) for each in paths], configuration).with_nothing_told()
     errors, tasks = list(found.errors), []
     for path in found.files:
         try:
@@ -120,7 +120,7 @@ def fix_source(
     source: str,
     filename: str = ...,
     *,
-    select: Sequence[str] = ...,
+    select: Sequence[str] | None = ...,
     ignore: Sequence[str] = ...,
     strict: bool = ...,
     preview: bool = ...,
@@ -133,7 +133,7 @@ def fix_source(
     source: bytes,
     filename: str = ...,
     *,
-    select: Sequence[str] = ...,
+    select: Sequence[str] | None = ...,
     ignore: Sequence[str] = ...,
     strict: bool = ...,
     preview: bool = ...,
@@ -145,7 +145,7 @@ def fix_source(
     source: str | bytes,
     filename: str = "<source>",
     *,
-    select: Sequence[str] = (),
+    select: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     strict: bool = False,
     preview: bool = False,
