@@ -44,7 +44,7 @@ from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
 from sink_trials.outcomes import COUNTED  # noqa: E402
-from sink_trials.table import path_of, written  # noqa: E402
+from sink_trials.table import mended, path_of, written  # noqa: E402
 from sink_trials.trial import (  # noqa: E402
     ALSO,
     SECONDS,
@@ -81,14 +81,14 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def measure(library: Library, journal: Path, folder: Path, limit: float) -> list[Row]:
+def measure(library: Library, journal: Path, folder: Path, limit: float, only: str) -> list[Row]:
     """The rows of all callables, from the journal where they are there."""
     done: dict[str, list[Row]] = {}
     if journal.exists():
         done = {kept["of"]: kept["rows"] for kept in map(json.loads, journal.read_text("utf-8").splitlines())}
     rows: list[Row] = []
     known: set[str] = set()
-    jobs = list(_jobs(library, known, folder))
+    jobs = [job for job in _jobs(library, known, folder) if re.match(only, job[0].removeprefix(f"{library.root}."))]
     if limit:
         by_hand = {call for call, _ in library.trials}
         jobs.sort(key=lambda job: (job[0] not in by_hand, "#" not in job[0], job[0].count(".")))
@@ -146,6 +146,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
     parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
+    parser.add_argument("--only", default="", help="a pattern of names: these lines alone are measured and replaced")
     arguments = parser.parse_args()
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
@@ -175,9 +176,10 @@ def main() -> int:
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
-        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit)
+        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit, arguments.only)
         modules = modules_of(library.root, library.modules, library.walks)
-        path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
+        text = mended(library, rows) if arguments.only else written(library, versions, rows, modules)
+        path_of(library).write_text(text, "utf-8")
         os._exit(0)
     return status
 

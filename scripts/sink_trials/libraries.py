@@ -79,7 +79,7 @@ _PART = "an object holds it"
 _FILE = "it needs a file"
 
 LIBRARIES: tuple[Library, ...] = (
-    Library("numpy", modules=("numpy.testing", "numpy.lib.stride_tricks"), trials=(
+    Library("numpy", modules=("numpy.testing", "numpy.lib.stride_tricks"), unless=(("from_dlpack", "device"),), trials=(
         ("numpy.savez(file, v)", "what stands behind `*args` is not tried beside a file"),
         ("numpy.savez(file, a=v)", "`**kwds` says no names"),
         ("numpy.savez_compressed(file, v)", "as savez"),

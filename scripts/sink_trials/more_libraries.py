@@ -192,6 +192,7 @@ MORE: tuple[Library, ...] = (
         "chromadb",
         walks=False,
         methods=False,
+        only="$",
         things=(Thing("Collection", "chromadb.EphemeralClient().get_or_create_collection('abc')", "a client has it"),),
         trials=(
             ("chromadb.Collection.add('1', embeddings=r)", _NAMED),
@@ -259,7 +260,7 @@ MORE: tuple[Library, ...] = (
             ("pyarrow.Table.from_arrays(m, names=['a', 'b', 'c', 'd'])", _OF_CLASS),
         ),
     ),
-    Library("awkward", walks=False, methods=False),
+    Library("awkward", walks=False, methods=False, takes_cuda=".*"),  # where CuPy is installed
     Library("datasets", walks=False, methods=False, only="$", trials=(("datasets.Dataset.from_dict(v)", _OF_CLASS),)),
     Library("orjson", walks=False, trials=(("orjson.dumps(v, None, 16)", "arrays work with an option alone"),)),
     Library("msgpack", plain=True, walks=False),
@@ -591,6 +592,7 @@ MORE: tuple[Library, ...] = (
     ),
     Library(
         "jax",
+        takes_cuda="numpy.(asarray|array|array_equal)$|dlpack",  # with jaxlib for CUDA: measured on an H200
         modules=("jax.numpy", "jax.dlpack"),
         walks=False,
         methods=False,
@@ -609,6 +611,7 @@ MORE: tuple[Library, ...] = (
                 "jax.numpy", "as asarray", "multiply(v, v)", "array_equal(v, v)", "allclose(v, v)", "transpose(m)"
             ),
             ("jax.device_put(v)", "as asarray"),
+            ("jax.dlpack.from_dlpack(v)", "as asarray"),
             ("jax.nn.softmax(v)", "as asarray"),
             ("jax.nn.relu(v)", "as asarray"),
         ),

@@ -260,7 +260,8 @@ def _own_refusals(errors: dict[str, list[BaseException | None]]) -> dict[str, Ba
     if any(isinstance(error, _LACKING) for error in tried.get("device", ())):
         return {}
     failed = {sort: each for sort, each in errors.items() if each and all(error is not None for error in each)}
-    return {sort: error for sort, each in failed.items() if (error := each[-1]) is not None}
+    last = ((sort, each[-1]) for sort, each in failed.items())
+    return {sort: error for sort, error in last if error is not None and not isinstance(error, NotImplementedError)}
 
 
 def _words_of(error: BaseException) -> str:

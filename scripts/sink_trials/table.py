@@ -45,6 +45,20 @@ def written(library: Library, versions: str, rows: list[Row], modules: list[str]
     return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"
 
 
+def mended(library: Library, rows: list[Row]) -> str:
+    """The table that there is, with these lines in place of those of the same names."""
+    table = json.loads(path_of(library).read_text("utf-8"))
+    functions, _, counts = table_of(library, rows)
+    for name in counts if set(functions).isdisjoint(table["functions"]) else ():
+        table["counts"][name] = table["counts"].get(name, 0) + counts[name]
+    table["functions"].update(functions)
+    lines = [
+        f'"{key}": {_one_a_line(value) if key in ("others", "functions") else json.dumps(value)}'
+        for key, value in table.items()
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def taking_all(library: Library, rows: list[Row]) -> list[str]:
     """The functions that take what NumPy refuses, wherever they take an array for data."""
     found = []
@@ -78,6 +92,10 @@ def table_of(
         counts["tried"] += 1
         counts["accept"] += row["accepts"]
         entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
+        if library.takes_cuda and re.match(library.takes_cuda, row["name"].removeprefix(f"{library.root}.")):
+            entry = [text for each in entry if (text := _but_for_devices(each))]
+        if option := dict(library.unless).get(row["name"].removeprefix(f"{library.root}.")):
+            entry = [each.replace(" (", f" ?{option} (", 1) for each in entry]
         _count(entry, counts)
         name = row["name"].removeprefix(f"{library.root}.")
         if differing := list(_others_of(row["found"])):
@@ -218,6 +236,24 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
         return ""
     mark = "" if all(each[4] for each in working) else "~"
     return way + mark + later + ("" if refused == ALL else f"={refused}") + _own_errors(refused, working)
+
+
+def _but_for_devices(text: str) -> str:
+    """The same line, where what is on CUDA is taken; nothing if that was all."""
+    head, bracket, rest = text.partition(" (")
+    place, *words = head.split()
+    kept = []
+    for word in words:
+        if "!" in word:
+            kept.append(word)
+            continue
+        way, at, errors = word.partition("@")
+        way, _, sorts = way.partition("=")
+        sorts = (sorts or ALL).replace("d", "")
+        pairs = [each.partition(":")[::2] for each in errors.split(",") if at]
+        errors = ",".join(f"{name}:{left}" for name, letters in pairs if (left := letters.replace("d", "")))
+        kept += [f"{way}={sorts}{at if errors else ''}{errors}"] if sorts else []
+    return f"{' '.join([place, *kept])}{bracket}{rest}" if kept else ""
 
 
 def _own_errors(refused: str, outcomes: list[list[Any]]) -> str:

@@ -71,6 +71,7 @@ _LETTERS = {
     "dtype": "b",
     "bit": "-",
 }
+SILENT = "silence"  # in place of an error
 _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
@@ -102,6 +103,10 @@ def _risks_told(conversion: ImplicitConversion) -> str:
     own = dict(conversion.errors)
     errors = list(dict.fromkeys(own.get(_LETTERS[risk], _RISKS[risk][1]) for risk in conversion.risks))
     who = "it" if any(_LETTERS[risk] in own for risk in conversion.risks) else "NumPy"
+    if all(each.endswith("Warning") for each in errors):
+        return f"{' and '.join(told)}, so it warns ({' or '.join(errors)}) and leaves the data out"
+    if SILENT in errors:
+        return f"{' and '.join(told)}, so it gives other data, and raises nothing"
     if conversion.risks == ("sent",):
         return f"{told[0]}: {who} raises {errors[0]} if that is a GPU"
     is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.risks)

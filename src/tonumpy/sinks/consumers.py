@@ -7,7 +7,7 @@ as values of a dict), and the call that was tried. `=gd`: only what requires gra
 gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
 as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well; `@ValueError:db`:
 what is on a device or of bfloat16 raises that, where NumPy has another error. The library's own words stand last,
-after ` | `.
+after ` | `. `?device`: not beside an argument of this name.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs.
 """
 
@@ -51,11 +51,13 @@ class Parameter(NamedTuple):
     and `**` for all names.
 
     `takes` says what is converted there, or refused: "tensor", "items" for a list of tensors, "values" for a dict.
+    `unless`: the name of an argument beside which it is not (`np.from_dlpack(x, device="cpu")`).
     """
 
     name: str | None
     position: int | None
     takes: Mapping[str, Refusal]
+    unless: str = ""
 
 
 class Consumer(NamedTuple):
@@ -130,14 +132,18 @@ def _read(line: tuple[str, ...]) -> Consumer:
         place, *ways = shown.partition(" (")[0].split()
         name, _, position = place.partition(":")
         takes = {}
+        unless = ""
         for way in ways:
+            if way.startswith("?"):
+                unless = way[1:]
+                continue
             kind, _, error = way.partition("!")
             kind, _, own = kind.partition("@")
             kind, _, sorts = kind.partition("=")
             refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
             refusal = refusal._replace(later="^" in kind, keeps_value="~" not in kind)
             takes[kind.rstrip("~^")] = refusal._replace(errors=_errors_in(own), words=words if own or error else "")
-        parameters.append(Parameter(name or None, int(position) if position else None, takes))
+        parameters.append(Parameter(name or None, int(position) if position else None, takes, unless))
     refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
     return Consumer(tuple(parameters), refuses)
 
@@ -162,15 +168,18 @@ def methods_named(root: str, name: str) -> tuple[Consumer, ...]:
 def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:
     """The arguments of a call for the parameters that convert; none after a `*`, which hides their positions."""
     found = []
+    names = {keyword.arg for keyword in call.keywords}
     for position, node in enumerate(call.args):
         if isinstance(node, ast.Starred):
             break
         for parameter in consumer.parameters:
-            if parameter.position in (position, -1):
+            if parameter.position in (position, -1) and parameter.unless not in names:
                 found.append(Argument(node, position, None, parameter.takes))
                 break
     for keyword in call.keywords:
         for parameter in consumer.parameters:
-            if keyword.arg is not None and parameter.name in (keyword.arg, "**"):
+            if keyword.arg is None or parameter.unless in names:
+                continue
+            if parameter.name in (keyword.arg, "**"):
                 found.append(Argument(keyword.value, None, keyword.arg, parameter.takes))
     return found

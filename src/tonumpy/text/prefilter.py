@@ -14,14 +14,15 @@ UNBOUND = b"Tensor.numpy"
 # nothing can go wrong there without one of the others.
 CONSUMERS = frozenset(
     (
-        "albumentations altair ase astropy av awkward blosc2 bokeh bottleneck catboost chromadb cma corner cv2 "
-        "cvxpy dask datasets emcee faiss filterpy gymnasium h5py healpy hmmlearn hnswlib holoviews imageio jax json "
-        "lancedb lap laspy librosa lightgbm lime matplotlib MDAnalysis meshio mlflow mne mpl_toolkits msgpack "
-        "netCDF4 networkx nevergrad nibabel numba numcodecs numexpr numpy obspy onnx onnxruntime open3d orjson osqp "
-        "pandas pesq pgvector PIL plotly polars pyarrow pycocotools pydub pystoi pyvista pywt qdrant_client rdkit "
-        "rerun safetensors scipy seaborn shap shapely SimpleITK skimage sklearn soundfile sparse statistics "
-        "statsmodels streamlit supervision tensorboardX tifffile trimesh umap usearch visdom vispy voyager wandb "
-        "xarray xgboost zarr"
+        "albumentations altair antropy ase astropy autograd av awkward blosc2 bokeh bottleneck casadi catboost "
+        "cbor2 chromadb cma corner cupy cv2 cvxpy dask datasets emcee faiss filterpy gudhi gymnasium h5py healpy "
+        "hmmlearn hnswlib holoviews imageio jax json k3d lancedb lap laspy librosa lightgbm lime mahotas matplotlib "
+        "MDAnalysis meshio mlflow mne moviepy mpl_toolkits msgpack netCDF4 networkx nevergrad nibabel numba "
+        "numcodecs numexpr numpy obspy onnx onnxruntime open3d orjson osqp pandas persim pesq pgvector PIL plotly "
+        "polars pyarrow pycocotools pydub pyemd pystoi pyvista pywt qdrant_client rdkit rerun ripser ruptures "
+        "safetensors scipy seaborn shap shapely SimpleITK skimage sklearn soundfile sparse statistics statsmodels "
+        "streamlit supervision tensorboardX tifffile trimesh umap usearch visdom vispy voyager wandb xarray xgboost "
+        "zarr"
     ).split()
 )
 # Without these words a module that many import is none of them; `json.load` takes no tensor.

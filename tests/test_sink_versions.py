@@ -1,0 +1,31 @@
+"""Each table of a library says with which version it was measured, and PyPI still gives that version."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TABLES = Path(__file__).parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
+MEASURED = {path.stem: json.loads(path.read_text("utf-8"))["measured"].split(",")[0] for path in TABLES.glob("*.json")}
+PACKAGES = {root: words.split(" ") for root, words in MEASURED.items() if not words.startswith(("Python ", "CuPy on "))}
+
+
+@pytest.mark.parametrize("root", sorted(PACKAGES))
+def test_a_table_names_a_package_and_its_version(root: str) -> None:
+    name, version = PACKAGES[root]
+    assert name and version[0].isdigit()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TONUMPY_LONG_RUN" not in os.environ, reason="asks PyPI: set TONUMPY_LONG_RUN")
+@pytest.mark.parametrize("root", sorted(PACKAGES))
+def test_pypi_gives_the_version_of_a_table(root: str, tmp_path: Path) -> None:
+    wanted = "==".join(PACKAGES[root])
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), wanted]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
