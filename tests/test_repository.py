@@ -272,7 +272,7 @@ def test_why_names_the_callers(package: Package, run_tonumpy: RunTonumpy) -> Non
     package.write("package/use.py", 'import torch\nfrom .plots import plot\nplot(torch.ones(3, device="cpu"))\n')
     told = run_tonumpy("why", "package/plots.py:4").out
     assert "not reported" in told
-    assert f"callers plot, {package.top / 'package' / 'use.py'}:3: called here" in told
+    assert "callers plot, package/use.py:3: called here" in told
 
 
 def test_a_script_is_settled_by_scripts(package: Package) -> None:
