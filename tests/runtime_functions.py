@@ -105,7 +105,7 @@ def _works(function: Callable[..., object]) -> bool:
 @cache
 def _repaired(path: Path, name: str, links: Links) -> bytes:
     """The same for every device."""
-    return fix_source(path.read_bytes(), name, select=read_fixture(path).selected, unsafe=True, links=links)
+    return fix_source(path.read_bytes(), name, select=read_fixture(path).selected or None, unsafe=True, links=links)
 
 
 def run_functions(fixture: str, original: bytes, repaired: bytes, device: str) -> Iterator[Cell]:
