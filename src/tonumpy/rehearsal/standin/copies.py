@@ -210,8 +210,8 @@ class Copies:
                 self._reads.remove(each)
                 if has_passed(read):
                     self._tell_of_read(read, told)
-        for storage, each in list(self._pending.items()):
-            if stream is None or (each.stream is stream and each.number <= copies):
+        for storage, pending in list(self._pending.items()):
+            if stream is None or (pending.stream is stream and pending.number <= copies):
                 self._pending.pop(storage, None)
 
     @property
