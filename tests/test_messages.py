@@ -140,9 +140,12 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "Add `.detach().cpu().numpy()` to `x.to(device)`",
         ),
         (
-            "import awkward as ak\nak.Array(x.cuda())",
+            "import holoviews as hv\nhv.Curve(x.cuda())",
             "TNP104",
-            "`ak.Array` converts a tensor that is not on the CPU, so it raises ValueError",
+            (
+                "`hv.Curve` converts a tensor that is not on the CPU,"
+                " so it raises holoviews.core.data.interface.DataError"
+            ),
             "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (
