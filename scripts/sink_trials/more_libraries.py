@@ -307,9 +307,6 @@ MORE: tuple[Library, ...] = (
         once="optuna.logging.set_verbosity(50)",
         trials=(
             ("optuna.Trial.report(s, 0)", "a number is asked for"),
-            ("optuna.Trial.set_user_attr('a', s)", _NAMED),
-            ("optuna.Trial.set_user_attr('a', v)", _NAMED),
-            ("optuna.Study.set_user_attr('a', v)", _NAMED),
             ("optuna.trial.create_trial(value=s)", _OPTION),
         ),
     ),
