@@ -11,14 +11,14 @@ PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     session.install("-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--slow", *session.posargs)
 
 
 @nox.session(python="3.10")
 def floor(session: nox.Session) -> None:
     """The oldest dependencies that pyproject.toml allows."""
     session.install("-e", ".[test]", "flake8==6.0.0", "libcst==1.5.0")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--slow", *session.posargs)
 
 
 @nox.session

@@ -113,12 +113,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 0 if config.args_source is config.ArgsSource.ARGS else min(os.cpu_count() or 1, 8)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     order = {name: number for number, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+    is_named = config.args_source is config.ArgsSource.ARGS
+    if not is_named and not config.getoption("--slow") and "slow" not in config.getoption("-m"):
+        left_out = [item for item in items if item.get_closest_marker("slow") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well, as CI does")
     parser.addoption("--update", action="store_true", help="rewrite the .fixed.py twins of the fixtures")
 
 
