@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import data_package, dataset_name, label_name
+from tonumpy.inference.habits import data_package, dataset_name, label_name, registered_buffer
 from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.index.bindings import parameter_names, words_of_chain
 from tonumpy.inference.index.module_words import names_other_devices
@@ -19,6 +19,7 @@ from tonumpy.inference.lattice.values import (
     Constant,
     DeviceTaint,
     Mapping,
+    Method,
     NonTensor,
     Sequence,
     Symbol,
@@ -252,8 +253,21 @@ def _asked_last(module: Module, conversion: Conversion | None, seen: Observation
     basis = None
     if _is_told_by_cpu_alone(candidate, conversion.chain, seen):
         basis = where.habit("cpu-alone", "who brings this to the CPU has run the line, and it did not require grad")
+    name = _attribute_of_unknown(candidate, conversion.chain, seen)
+    if basis is None and name is not None and registered_buffer.is_meant(name, module):
+        basis = where.habit("registered-buffer", f"`{name}` is registered as a buffer in this repository")
     grad, evidence = _learnt(None, False, "grad", basis, conversion.evidence)
     return conversion._replace(requires_grad=grad, evidence=evidence)
+
+
+def _attribute_of_unknown(candidate: Candidate, chain: Chain, seen: Observation) -> str | None:
+    """The attribute that is converted, or brought to the CPU for that, if the object is unknown."""
+    node = candidate.receiver if chain.cpu is None else chain.cpu.base
+    if not isinstance(node, ast.Attribute):
+        return None
+    values = members(dict(seen.links).get(id(node), seen.receiver))
+    owners = [each.receiver if isinstance(each, Method) else each for each in values]
+    return node.attr if all(isinstance(each, Unknown) for each in owners) else None
 
 
 def _is_told_by_cpu_alone(candidate: Candidate, chain: Chain, seen: Observation) -> bool:

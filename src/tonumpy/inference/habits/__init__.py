@@ -63,9 +63,8 @@ def habit_ids() -> tuple[str, ...]:
 
 # What earlier versions believed: a configuration may still switch these off.
 RETIRED = frozenset(
-    "answer-of-pair cpu-argument datasets-name detaching-function dtype-name formula-function"
-    " function-of-data generation-keywords gradient-name objective-function registered-buffer sample-of-distribution"
-    " sample-parameter settings-object".split()
+    "cpu-argument datasets-name detaching-function dtype-name formula-function function-of-data generation-keywords"
+    " gradient-name objective-function sample-of-distribution settings-object".split()
 )
 
 

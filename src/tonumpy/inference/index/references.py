@@ -85,6 +85,11 @@ def is_called_on_self_alone(module: Module, owner: ast.ClassDef, node: FunctionN
     return bool(found) and all(is_on_self(reference, owner) for reference in found)
 
 
+def is_called_on_others(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
+    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
+    return not all(is_on_self(reference, owner) for reference in _references(module, node, owner))
+
+
 def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
     """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
     given, and show nothing."""

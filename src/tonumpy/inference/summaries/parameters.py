@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.habits import callback_on_cpu, collate_function
+from tonumpy.inference.habits import callback_on_cpu, collate_function, sample_parameter
 from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, parameter_names
 from tonumpy.inference.index.dict_uses import has_keys
+from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.moved_callbacks import called_on_cpu
-from tonumpy.inference.index.references import is_named_again, places_that_name
+from tonumpy.inference.index.references import (
+    is_called_on_others,
+    is_called_on_self_alone,
+    is_named_again,
+    places_that_name,
+)
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
@@ -115,6 +121,27 @@ class Parameters:
         if taker is not None:
             basis = callback_on_cpu.basis(function.node.name, taker, frame.at(function.node.lineno))  # type: ignore[union-attr]
             found.update((name, without_grad(left_on_cpu(value, basis), basis)) for name, value in found.items())
+
+        for given in self._data_given(function):
+            where = frame.at(function.node.lineno)
+            basis = where.habit("sample-parameter", f"`{given}` comes from the Dataset that defines this method")
+            found[given] = kept_as_data(found[given], basis)
+
+    def _data_given(self, function: Function) -> list[str]:
+        """The parameters of a method of a Dataset that are data: all, where it does a part of the Dataset's own work;
+        else those that are called a sample of it, where its class speaks of no device and its module shows no call."""
+        node, owner, module = function.node, function.owner, function.module
+        if owner is None or isinstance(node, ast.Lambda) or node.name.startswith("__"):
+            return []
+        if not self._analysis.kinds.is_dataset(owner):
+            return []
+        parameters = [parameter.arg for parameter in node.args.args]
+        if is_called_on_self_alone(module, owner.node, node):
+            return parameters
+        samples = list(filter(sample_parameter.is_meant, parameters))
+        if not samples or is_called_on_others(module, owner.node, node):
+            return []
+        return [] if names_other_devices(module.text.of(owner.node)) else samples
 
     def _first_parameter(self, function: Function) -> str | None:
         """`self` of a method; None for plain functions, static and class methods."""
