@@ -112,11 +112,18 @@ def test_torch_is_as_it_was_afterwards() -> None:
     from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
 
-    before = vars(torch.device)["__new__"]
+    def of_number() -> str:
+        try:
+            return str(torch.device(0))
+        except RuntimeError:
+            return "refused"
+
+    # Refused, unless a test of this process has registered an accelerator of its own.
+    before, said = vars(torch.device)["__new__"], of_number()
+    assert said != "cuda:0"
     patches = Patches()
     device_numbers.patch(patches, Names("cuda"))
-    assert str(torch.device(0)) == "cuda:0"
+    assert of_number() == "cuda:0"
     patches.restore()
     assert vars(torch.device)["__new__"] is before
-    with pytest.raises(RuntimeError):
-        torch.device(0)
+    assert of_number() == said
