@@ -130,8 +130,8 @@ def test_a_file_that_vanishes_after_it_was_found(
     monkeypatch.chdir(tmp_path)
     find = files.find_files
 
-    def find_and_remove(*arguments: object) -> files.Found:
-        found = find(*arguments)  # type: ignore[arg-type]
+    def find_and_remove(*arguments: object, **options: object) -> files.Found:
+        found = find(*arguments, **options)  # type: ignore[arg-type]
         (tmp_path / "a.py").unlink()
         return found
 

@@ -90,7 +90,7 @@ def test_what_the_command_line_adds_to_the_selection() -> None:
     file = Choices(select=("TNP101",), extend_select=("TNP300",), ignore=("TNP102",))
     assert selected(combine(file, Choices(extend_select=("TNP301",)))) == ["TNP101", "TNP300", "TNP301"]
     assert selected(combine(file, Choices(extend_select=("TNP10",), ignore=("TNP104",)))) == [
-        *("TNP101", "TNP102", "TNP103", "TNP105", "TNP106", "TNP107", "TNP108", "TNP300")
+        *("TNP101", "TNP102", "TNP103", "TNP105", "TNP106", "TNP107", "TNP108", "TNP109", "TNP300")
     ]
     assert selected(combine(file, Choices(select=("TNP102",)))) == ["TNP102"]
 
@@ -283,7 +283,7 @@ def test_the_settings_that_are_shown_can_be_read_again(run_tonumpy: RunTonumpy, 
     first, second = result.out.split("\n\n")
     assert first.startswith(
         f"# settings of a.py\n# settings of b.py\n# read from {tmp_path}/pyproject.toml\n"
-        "# rules: TNP102, TNP104, TNP105, TNP106, TNP107, TNP108\n"
+        "# rules: TNP102, TNP104, TNP105, TNP106, TNP107, TNP108, TNP109\n"
     )
     assert second.startswith(f"# settings of inner/c.py\n# read from {tmp_path}/inner/pyproject.toml\n# rules: TNP1")
     (tmp_path / "pyproject.toml").write_text(first)

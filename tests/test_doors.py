@@ -82,7 +82,8 @@ def _calls_in_source() -> dict[str, set[str]]:
 
 # A call, where it may stand, and what it is in the other places of these.
 OTHERS = {
-    "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/program.py"},
+    # of what is run: the program, its code and its Python
+    "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
     "expanduser": {"boundary/paths.py", "cache/seal.py"},  # the user's own cache folder
     "configured_path": {"config.py"},

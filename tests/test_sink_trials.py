@@ -68,7 +68,7 @@ def test_what_raises_for_every_tensor_in_what_users_do_next() -> None:
 
 def test_what_gives_something_else_in_silence() -> None:
     class Library:
-        root, plain, things, trials = "lib", False, (), ()
+        root, plain, things, trials, takes_cuda, unless = "lib", False, (), (), "", ()
 
     def texts(a: Any) -> object:  # noqa: ANN401
         return [str(each) for each in a]

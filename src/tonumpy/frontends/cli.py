@@ -12,7 +12,7 @@ from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.asked import configuration_of, reads_stdin
-from tonumpy.frontends.cli_arguments import parse_arguments, read_cell, read_place
+from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files, is_kept_out
 from tonumpy.frontends.streams import StreamError
@@ -288,38 +288,10 @@ def _say(text: str) -> int:
 
 
 def _why(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.silences import Silences, without_silences  # saves start-up
-    from tonumpy.inference.index.project import Project  # saves start-up
-    from tonumpy.report.parts.evidence_lines import explanation  # saves start-up
-    from tonumpy.text.sources import source_of  # saves start-up
-    from tonumpy.why import explain, nearest_conversions  # saves start-up
+    from tonumpy.frontends.why_command import why  # saves start-up
 
-    filename, row, column = read_place(arguments.place)
-    filename, cell = read_cell(filename)
-    configuration = configuration_of(arguments)
-    settings = without_silences(configuration.settings_of(filename))
-    try:
-        data = read(filename)
-        source = source_of(data, filename)
-        asked = source.row_of(cell, row)
-        explained = explain(source, settings, Project(), asked)
-        with _diff_base(arguments) as base:
-            explained = Silences(data, source, configuration, Project(), base).told(explained)
-        found = source.explained(explained)
-        nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
-        streams.write_errors(source.skipped)
-    except ValueError as error:
-        raise ConfigError(f"{arguments.place}: {error}") from error
-    except SourceError as error:
-        streams.write_errors([error])
-        return ERRORS
-    if column is not None:
-        found = [each for each in found if each.start.column == column] or found
-    if not found:
-        raise ConfigError(f"{arguments.place}: no conversion on this line{nearest}")
-    colour = streams.has_colour(sys.stdout, arguments)
-    streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
-    return CLEAN
+    with _diff_base(arguments) as base:
+        return CLEAN if why(arguments, configuration_of(arguments), base) else ERRORS
 
 
 def _clean(arguments: argparse.Namespace) -> int:

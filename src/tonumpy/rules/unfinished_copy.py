@@ -26,9 +26,8 @@ import torch
 
 
 def scores(net: torch.nn.Linear, batch):
-    with torch.no_grad():
-        found = net.cuda()(batch.cuda())
-    return found.to("cpu", non_blocking=True).numpy()
+    found = net.cuda()(batch.cuda())
+    return found.detach().to("cpu", non_blocking=True).numpy()
 ```
 
 ## Use instead
@@ -38,9 +37,8 @@ import torch
 
 
 def scores(net: torch.nn.Linear, batch):
-    with torch.no_grad():
-        found = net.cuda()(batch.cuda())
-    return found.to("cpu").numpy()
+    found = net.cuda()(batch.cuda())
+    return found.detach().to("cpu").numpy()
 ```
 
 Where several copies are read together, keep them and write one `torch.cuda.synchronize()` before the first read: the

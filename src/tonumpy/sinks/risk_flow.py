@@ -184,13 +184,7 @@ class RiskFlow:
         is_method = isinstance(call.func, ast.Attribute)
         if kinds & ARRAY and (name == "numpy" or root in self._index.numpy):
             return None
-        if root in self._index.plain or (not is_method and name in _PLAIN_CALLS):
-            return []
-        if (
-            is_method
-            and name in GIVE_NO_TENSOR_BY_SPELLING
-            and (name != "split" or not call.args or _is_text(call.args[0]))
-        ):
+        if root in self._index.plain or _gives_no_tensor(call, name):
             return []
         is_torch = root in self._index.torch
         if kinds & TENSOR and (name in _METHODS_OF_TENSORS or (is_torch and name not in _NO_TENSORS)):
@@ -199,18 +193,10 @@ class RiskFlow:
             return None
         if is_torch and name in _NO_TENSORS:
             return []
-        if name == "to":
-            given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
-            if any(map(is_cpu_literal, given)):
-                kinds &= ~PLACE
-            elif kinds & PLACE and not all("dtype" in (last_name(each) or "") or is_dtype(each) for each in given):
-                return None
-        elif name == "cpu":
-            kinds &= ~PLACE
-        elif name in ("detach", "detach_"):
-            kinds &= ~GRAD
-        elif kinds & PLACE and is_method and name in ACCELERATORS:
+        before = _kinds_before(call, name, kinds)
+        if before is None:
             return None
+        kinds = before
         is_of_tensor = is_torch or (is_method and torch_api.is_of_tensors(name))
         if is_of_tensor and self._is_chosen(call, kinds):
             return None
@@ -381,3 +367,26 @@ def _registers_for(decorator: ast.expr) -> str | None:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not isinstance(node.value, int)
+
+
+def _gives_no_tensor(call: ast.Call, name: str) -> bool:
+    """By the name of a function of Python, or of a method that none of a tensor is called."""
+    if not isinstance(call.func, ast.Attribute):
+        return name in _PLAIN_CALLS
+    return name in GIVE_NO_TENSOR_BY_SPELLING and (name != "split" or not call.args or _is_text(call.args[0]))
+
+
+def _kinds_before(call: ast.Call, name: str, kinds: int) -> int | None:
+    """The kinds of risk that what stands before a link may still bring; None where the link itself is the risk."""
+    if name == "to":
+        given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
+        if any(map(is_cpu_literal, given)):
+            return kinds & ~PLACE
+        is_sent = kinds & PLACE and not all("dtype" in (last_name(each) or "") or is_dtype(each) for each in given)
+        return None if is_sent else kinds
+    if name == "cpu":
+        return kinds & ~PLACE
+    if name in ("detach", "detach_"):
+        return kinds & ~GRAD
+    is_sent = kinds & PLACE and isinstance(call.func, ast.Attribute) and name in ACCELERATORS
+    return None if is_sent else kinds

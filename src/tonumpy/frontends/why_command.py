@@ -1,0 +1,50 @@
+"""`tonumpy why FILE:ROW`: prints each conversion of a line with what is known of it, and what silences its findings."""
+
+from __future__ import annotations
+
+import sys
+
+from tonumpy.config import ConfigError
+from tonumpy.findings import SourceError
+from tonumpy.frontends import streams
+from tonumpy.frontends.cli_arguments import read_cell, read_place
+from tonumpy.frontends.disk import read
+from tonumpy.frontends.silences import Silences, without_silences
+from tonumpy.inference.index.project import Project
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.report.parts.evidence_lines import explanation
+from tonumpy.text.sources import source_of
+from tonumpy.why import explain, nearest_conversions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tonumpy.config import Configuration
+    from tonumpy.frontends.diff_base import DiffBase
+
+
+def why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
+    """False where the file cannot be read or parsed, which is told; ConfigError where there is no conversion."""
+    filename, row, column = read_place(arguments.place)
+    filename, cell = read_cell(filename)
+    settings = without_silences(configuration.settings_of(filename))
+    try:
+        data = read(filename)
+        source = source_of(data, filename)
+        asked = source.row_of(cell, row)
+        explained = explain(source, settings, Project(), asked)
+        found = source.explained(Silences(data, source, configuration, Project(), base).told(explained))
+        nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
+        streams.write_errors(source.skipped)
+    except ValueError as error:
+        raise ConfigError(f"{arguments.place}: {error}") from error
+    except SourceError as error:
+        streams.write_errors([error])
+        return False
+    if column is not None:
+        found = [each for each in found if each.start.column == column] or found
+    if not found:
+        raise ConfigError(f"{arguments.place}: no conversion on this line{nearest}")
+    colour = streams.has_colour(sys.stdout, arguments)
+    streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
+    return True
