@@ -103,6 +103,7 @@ def test_a_child_is_rehearsed_however_it_is_started(tmp_path: Path) -> None:
     assert result.code == 0
 
 
+@pytest.mark.slow
 def test_a_child_that_is_not_rehearsed_is_told_with_its_command(tmp_path: Path) -> None:
     (tmp_path / "past.py").write_text(
         "import sys\nfinders = sys.meta_path[1:]\nsys.meta_path[:] = finders\nimport torch\n"

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
+import pytest
 from rehearsal_runs import needs_torch, rehearse, tonumpy
 
 from tonumpy.rules import all_rules
@@ -143,6 +144,7 @@ def test_operators_with_tensors_of_two_devices_are_told(tmp_path: Path) -> None:
     assert "`Linear.bias`, float32 of shape (1,) on cpu" in messages[_row("nn.Linear(3, 1)(x)")]
 
 
+@pytest.mark.slow
 @needs_torch
 def test_what_an_accelerator_takes_from_the_cpu_is_silent(tmp_path: Path) -> None:
     (tmp_path / "taken.py").write_text(TAKEN)
@@ -150,6 +152,7 @@ def test_what_an_accelerator_takes_from_the_cpu_is_silent(tmp_path: Path) -> Non
     assert (result.code, result.findings) == (0, []), result.err
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_example_of_the_rule_is_told_and_stops(tmp_path: Path) -> None:
     page = next(rule.page for rule in all_rules() if rule.code == "TNP109")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from rehearsal_runs import needs_torch, rehearse
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ print(type(array).__name__)
 """
 
 
+@pytest.mark.slow
 @needs_torch
 def test_only_the_first_line_is_told(tmp_path: Path) -> None:
     (tmp_path / "cascade.py").write_text(CASCADE)

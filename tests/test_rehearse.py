@@ -47,6 +47,7 @@ def test_exactly_what_fails_is_found(rehearsed: tuple[Path, Result]) -> None:
 BY_ROWS = {("array[1:] = y[1:]", "TNP108"): "TNP104"}
 
 
+@pytest.mark.slow
 @needs_torch
 def test_rows_alone_tell_nearly_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.10 knows no columns."""
@@ -328,6 +329,7 @@ def test_the_program_needs_no_dashes_before_it(tmp_path: Path) -> None:
     assert (result.code, result.out) == (1, "[]\n")
 
 
+@pytest.mark.slow
 @needs_torch
 def test_a_report_that_cannot_be_written_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(f"{LEARN}weight.numpy()\n")

@@ -75,6 +75,7 @@ tensor([2.], device='cuda:0') 3.0 2.0 3.0
 """
 
 
+@pytest.mark.slow
 def test_the_module_of_the_device_answers(tmp_path: Path) -> None:
     done = run(ANSWERS, tmp_path)
     assert (done.code, done.output) == (0, ANSWERS_SAY), done.errors

@@ -133,12 +133,14 @@ def test_numbers_of_devices_generators_and_whole_numbers_are_refused(tmp_path: P
     assert (done.code, done.output) == (0, REFUSED_SAY), done.errors
 
 
+@pytest.mark.slow
 def test_mps_has_no_doubles(tmp_path: Path) -> None:
     done = run(MPS, tmp_path, device="mps")
     expected = NO_DOUBLE * 5 + "torch.float32\n" * 3 + "torch.float64\n"
     assert (done.code, done.output) == (0, expected), done.errors
 
 
+@pytest.mark.slow
 def test_lengths_of_sequences_are_wanted_on_the_cpu(tmp_path: Path) -> None:
     done = run(PACKED, tmp_path)
     assert (done.code, done.output) == (0, PACKED_SAY), done.errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from rehearsal_runs import needs_torch, rehearse
 
 PROGRAM = Path(__file__).with_name("unfinished_copies_program.py")
@@ -82,6 +83,7 @@ def test_what_is_read_too_early_is_told(tmp_path: Path) -> None:
     assert result.code == 1
 
 
+@pytest.mark.slow
 @needs_torch
 def test_the_place_of_the_copy_is_told_and_the_values_are_right(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text(HELPER)
@@ -95,6 +97,7 @@ def test_the_place_of_the_copy_is_told_and_the_values_are_right(tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 @needs_torch
 def test_arrays_that_a_copy_overwrites_are_told_where_they_are_read(tmp_path: Path) -> None:
     (tmp_path / "arrays.py").write_text(ARRAYS)
