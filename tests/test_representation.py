@@ -8,7 +8,7 @@ import inspect
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -17,7 +17,6 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
-from tonumpy import check_source
 from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
@@ -262,38 +261,3 @@ def test_the_dtype_of_what_a_layer_gives(name: str, dtype: torch.dtype) -> None:
         assert known is not None
         assert result.dtype == {"self": dtype, "inputs": given}[known.dtype or ""]
     assert seen
-
-
-@pytest.fixture
-def bfloat16_by_default() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
-    yield
-    torch.set_default_dtype(before)
-
-
-@pytest.mark.usefixtures("bfloat16_by_default")
-@pytest.mark.parametrize("name", sorted(representation.MADE_IN_DEFAULT_DTYPE))
-def test_what_is_made_in_the_default_dtype(name: str) -> None:
-    make = getattr(torch, name.removeprefix("torch."))
-    made = make(0.0, 1.0, 3) if name.endswith("space") else make(3)
-    assert made.dtype is torch.bfloat16
-
-
-BY_DEFAULT = """\
-import torch
-
-torch.set_default_dtype(torch.bfloat16)
-{more}
-
-def made():
-    return torch.zeros(3).numpy()
-"""
-
-
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [("", ["TNP105"]), ("torch.set_default_dtype(torch.float32)", []), ("torch.zeros(3)", ["TNP105"])],
-)
-def test_the_default_dtype_that_a_module_sets(more: str, expected: list[str]) -> None:
-    assert [finding.code for finding in check_source(BY_DEFAULT.format(more=more))] == expected

@@ -30,7 +30,6 @@ from tonumpy.inference.index.class_bodies import members_defined, writers_of, wr
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
 from tonumpy.sinks import sink_calls as consumer_calls
-from tonumpy.sinks.places import Place
 from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text import deferred
 from tonumpy.text.candidates import find_candidates
@@ -262,8 +261,8 @@ def test_every_way_of_writing_an_attribute(statement: str) -> None:
     assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 
-def every_line(text: str) -> list[Place]:
-    return [Place(start, True) for start in Source.from_text(text, "every_line.py").line_starts]
+def every_line(text: str) -> list[int]:
+    return Source.from_text(text, "every_line.py").line_starts
 
 
 @pytest.fixture(scope="module")
