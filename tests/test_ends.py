@@ -64,7 +64,7 @@ def forever(queue):
     time.sleep(1000)
 
 def put(queue):
-    queue.put([torch.ones(2)] * 50)
+    queue.put(b"0" * 200_000)  # more than a pipe holds; tensors would need the child alive, until they are read
 
 class Numbers(torch.utils.data.Dataset):
     def __len__(self):
