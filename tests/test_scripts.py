@@ -34,8 +34,7 @@ def _run(script: str, options: list[str], folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     told = done.stdout[-2000:] + done.stderr[-2000:]
-    # verify.py exits with 1 where a cell failed, as tests/test_runtime.py would show; here it must come to its end.
-    assert done.returncode in ((0, 1) if script == "verify" else (0,)), told
+    assert done.returncode == 0, told
     assert "Traceback" not in done.stderr, told
 
 
