@@ -62,7 +62,14 @@ def infer_unfinished(module: Module) -> list[ImplicitConversion]:
         where = _where_copied(read.copy, observed)
         if where in ("device", "unknown"):
             found.append(_conversion(read, is_sure=where == "device" and not read.is_doubtful))
-    return sorted(found, key=lambda each: (each.argument.lineno, each.argument.col_offset))
+    return sorted(found, key=_places)
+
+
+def _places(found: ImplicitConversion) -> tuple[int, int, int, int]:
+    """Of the read and of the copy: one read may be of several."""
+    assert found.copied is not None
+    read, copy = found.argument, found.copied.call
+    return read.lineno, read.col_offset, copy.lineno, copy.col_offset
 
 
 def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:

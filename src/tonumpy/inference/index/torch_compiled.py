@@ -6,7 +6,7 @@ They raise neither for grad nor for a device, gradients pass, and a repair would
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -37,13 +37,14 @@ def compiled_around(source: Source, scopes: Sequence[ast.AST]) -> Compiled | Non
     """What is known of the innermost function that is compiled, of those around a place."""
     if "torch" not in source.text or "compile" not in source.text:
         return None
-    found = _compiled_in(source)
+    if source not in _KNOWN:  # one source may hold any number of conversions
+        _KNOWN[source] = _Search(source).found()
+    found = _KNOWN[source]
     return next((found[each] for each in reversed(scopes) if each in found), None)
 
 
-@lru_cache(maxsize=1)  # one source may hold any number of conversions
-def _compiled_in(source: Source) -> Mapping[ast.AST, Compiled]:
-    return _Search(source).found()
+# What is known of a source goes with it.
+_KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, Compiled]] = WeakKeyDictionary()
 
 
 class _Search:
