@@ -151,16 +151,15 @@ def _imports(source: Source) -> Imports:
 def _functions(source: Source) -> dict[tuple[str, str], Helper]:
     """By the name of the class, if it is a method, and its own; the last of a name counts."""
     found: dict[tuple[str, str], Helper] = {}
-
-    def collect(body: list[ast.stmt], scopes: tuple[Scope, ...]) -> None:
+    waiting: list[tuple[list[ast.stmt], tuple[Scope, ...]]] = [(source.tree.body, (source.tree,))]
+    while waiting:
+        body, scopes = waiting.pop(0)
         for statement in statements_of(body):
             if isinstance(statement, FUNCTIONS):
                 cls = scopes[-1].name if isinstance(scopes[-1], ast.ClassDef) else ""
                 found[cls, statement.name] = Helper(statement, (*scopes, statement))
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-                collect(statement.body, (*scopes, statement))
-
-    collect(source.tree.body, (source.tree,))
+                waiting.append((statement.body, (*scopes, statement)))
     return found
 
 
