@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 def without_silences(settings: Settings) -> Settings:
     """Settings that judge what these leave out as well: the rules on by default and those that are selected."""
     selected = (*(settings.select or ()), *settings.extend_select)
-    unsilenced = type(settings)()
-    return settings._replace(select=unsilenced.select, extend_select=selected, ignore=(), ignored_here=(), preview=True)
+    return settings._replace(select=None, extend_select=selected, ignore=(), ignored_here=(), preview=True)
 
 
 class Silences:
