@@ -106,7 +106,7 @@ def test_a_sink(copy: Path) -> None:
         "    return decimal.Decimal(torch.zeros((), device=device)), decimal.Decimal(torch.zeros(()).item())\n"
     )
     assert check(copy, example) == []
-    assert follow("sink", copy) == ["scripts/sink_trials/libraries.py", "src/tonumpy/text/prefilter.py"]
+    assert follow("sink", copy) == ["scripts/sink_trials/libraries.toml", "src/tonumpy/text/prefilter.py"]
     assert check(copy, example) == ["TNP104"]
     table = json.loads((copy / "src/tonumpy/sinks/libraries/decimal.json").read_text("utf-8"))
     assert table["counts"]["every"] > 0
