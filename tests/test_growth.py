@@ -17,8 +17,8 @@ from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.lattice.widening import MAX_KEYS
-from tonumpy.inference.memory.points_to import MAX_REFERENCES, PointsToState
 from tonumpy.inference.memory.regions import Reference
+from tonumpy.inference.memory.state import MAX_REFERENCES, State
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source
 
@@ -231,7 +231,7 @@ def test_a_write_looks_at_what_may_show_it_alone() -> None:
     """Not at each of the arrays that share memory with other parts of the tensor."""
 
     def work_of(n: int) -> int:
-        memory = PointsToState(is_fixed=lambda _: False)
+        memory = State()
         conversion = ast.Call(ast.Name("numpy"), [], [])
 
         def write_parts() -> None:
@@ -246,7 +246,7 @@ def test_a_write_looks_at_what_may_show_it_alone() -> None:
 
 def test_what_may_refer_to_too_much_is_not_followed() -> None:
     """After many loops in a row, of which each may be passed over."""
-    memory = PointsToState(is_fixed=lambda _: False)
+    memory = State()
     for n, held in ((MAX_REFERENCES, MAX_REFERENCES), (MAX_REFERENCES + 1, 0)):
         ends = [{("y",): frozenset([Reference((f"x{i}",))])} for i in range(n)]
         assert len(memory.joined(ends)[("y",)]) == held

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tonumpy.findings import Confidence
     from tonumpy.inference.knowledge.chains import Chain
     from tonumpy.inference.lattice.evidence import AllEvidence
-    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")

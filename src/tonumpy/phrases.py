@@ -11,8 +11,8 @@ from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.state import Overwritten
 
 # What to do where there is no fix that says it.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"

@@ -9,8 +9,8 @@ from tonumpy.sinks.fillings import filling_of
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.state import Overwritten
 
 
 def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:

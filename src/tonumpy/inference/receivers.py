@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from tonumpy.facts import Certainty, Fact
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
-    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate, OperationSite, Site
 
     _Asked = TypeVar("_Asked", "Candidate", "Site", "OperationSite")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
-    from tonumpy.inference.memory.points_to import Overwritten
     from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.text.candidates import Site
 

@@ -1,7 +1,6 @@
-"""From a call of a repository function to its effects: which arguments it writes, binds and keeps, and what it returns.
+"""From a call to what it writes: functions and methods by their names, optimizers, and the functions of the module.
 
-Each function is run over once, by walk.py, with its parameters as names of memory; the effects on these are translated
-to the arguments here.
+Each function of the module is run over once, by walk.py, with its parameters as names of memory.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.index.bindings import given_to, parameter_names, path_of
+from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
-from tonumpy.inference.memory.regions import Names, Place, Reference, References, further
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES
@@ -20,33 +18,32 @@ from tonumpy.text.syntax import SCOPES
 if TYPE_CHECKING:
     from typing import Literal
 
-    EffectOnModels = Literal["parameters", "grads", "no grads"]
-    from collections.abc import Iterator, Mapping, Sequence
+    from tonumpy.inference.memory.regions import Names, References
 
-    from tonumpy.inference.memory.regions import Side
+    EffectOnModels = Literal["parameters", "grads", "no grads"]
+    from collections.abc import Sequence
 
 _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # others may do anything
 
 
 class Effects(NamedTuple):
-    """The effects of one call. `bound` are attributes of its arguments that get a new value, `kept` those to which one
-    is added.
+    """The effects of one call, in terms of its parameters: what it gives back and writes, and what their attributes
+    hold then, of which those `rebound` hold nothing else.
 
     `on_models` may concern what it is given, and what it knows by these `names`.
     """
 
     returned: References
     written: References
-    bound: Names
-    kept: Names
+    held: Names
+    rebound: frozenset[tuple[str, ...]]
     on_models: frozenset[EffectOnModels]
     names: frozenset[str]
 
     @property
     def hands_on_arrays(self) -> bool:
         """Whether the caller gets to see what a conversion gives."""
-        seen = self.returned.union(*self.bound.values(), *self.kept.values())
-        return any(each.conversion is not None for each in seen)
+        return any(each.conversion is not None for each in self.returned.union(*self.held.values()))
 
 
 class Callee(NamedTuple):
@@ -55,66 +52,25 @@ class Callee(NamedTuple):
     node: ast.FunctionDef
     owner: ast.ClassDef | None
 
-
-class Given(NamedTuple):
-    """What a parameter is given; `place` is where that stands, if it is a name or an attribute.
-
-    `sides`: of its references, whether they are to an array or a tensor, where that is known.
-    """
-
-    references: References
-    place: Place | None
-    sides: Mapping[Reference, Side | None] | None = None
-
-
-def callee_of(call: ast.Call, functions: Mapping[str, ast.FunctionDef], owner: ast.ClassDef | None) -> Callee | None:
-    """`helper(x)` and `self.helper(x)`, where it is sure what is called."""
-    function, found = call.func, None
-    if isinstance(function, ast.Name):
-        owner, found = None, functions.get(function.id)
-    elif isinstance(function, ast.Attribute) and owner is not None and path_of(function.value) in ("self", "cls"):
-        found = functions_in(owner.body).get(function.attr)
-    return None if found is None or not is_called_as_it_is(found) else Callee(found, owner)
+    @property
+    def takes_object(self) -> bool:
+        return self.owner is not None and "staticmethod" not in map(decorator_name, self.node.decorator_list)
 
 
 def is_called_as_it_is(function: ast.FunctionDef) -> bool:
     """Whether a call of its name runs its body, whatever decorates it."""
-    return all(_name_of(decorator) in _DECORATORS for decorator in function.decorator_list)
+    return all(decorator_name(decorator) in _DECORATORS for decorator in function.decorator_list)
 
 
-def functions_in(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
-    """Those whose names nothing else in the body has."""
+def named_once(body: Sequence[ast.stmt]) -> dict[str, ast.stmt]:
+    """The functions and classes whose names nothing else in the body has."""
     definitions = [each for each in body if isinstance(each, SCOPES)]
     names = [each.name for each in definitions]
-    return {
-        each.name: each for each in definitions if isinstance(each, ast.FunctionDef) and names.count(each.name) == 1
-    }
+    return {each.name: each for each in definitions if names.count(each.name) == 1}
 
 
-def _name_of(decorator: ast.expr) -> str | None:
+def decorator_name(decorator: ast.expr) -> str | None:
     return last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-
-
-def given_by(callee: Callee, call: ast.Call, values: Sequence[Given]) -> dict[str, Given]:
-    """What each parameter is given; `values` are those of the receiver of a method and of the arguments."""
-    parameters = parameter_names(callee.node.args)
-    is_static = any(_name_of(decorator) == "staticmethod" for decorator in callee.node.decorator_list)
-    if callee.owner is not None and is_static:
-        values = values[1:]
-    return given_to(parameters, call, values)
-
-
-def as_given(reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterator[Reference]:
-    """What a reference of the function's is in terms of what it is given; nothing for memory of its own."""
-    known = given.get(str(reference.memory[0]))
-    for each in known.references if known else ():
-        memory = further(each.memory, reference.memory[1:])
-        if reference.conversion is None:
-            yield each._replace(memory=memory, written=None)
-        elif reference.side is not None:
-            converted = each._replace(memory=memory).converted(reference.conversion, reference.side, call)
-            if converted is not None:
-                yield converted
 
 
 # NumPy's functions that write their first argument, and methods of arrays.

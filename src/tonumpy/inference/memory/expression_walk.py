@@ -1,41 +1,40 @@
-"""From an expression to the memory it may refer to; every read on the way is noted."""
+"""From an expression to the memory it may refer to, and what is bound to it; every read on the way is noted."""
 
 from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import arguments_of, bound_names, path_of
+from tonumpy.inference.index.bindings import bound_names, path_of
 from tonumpy.inference.index.torch_words import VIEWING
 from tonumpy.inference.memory.effects import writes_itself
-from tonumpy.inference.memory.points_to import PointsToState
 from tonumpy.inference.memory.regions import (
     NOTHING,
     VIEWING_ATTRIBUTES,
-    Item,
     Names,
     References,
+    item_of_loop,
     place_of,
     selected,
     steps_of_index,
-    taken_out,
 )
+from tonumpy.inference.memory.state import State
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Protocol
 
     from tonumpy.inference.memory.effects import Callee, EffectOnModels, Effects
-    from tonumpy.inference.memory.regions import Side, Step
+    from tonumpy.inference.memory.regions import Side
 
     class Functions(Protocol):
-        """What a walk asks of the functions of its module and of others."""
+        """What a walk asks of the functions of its module."""
 
         conversions: Mapping[ast.Call, Side]
 
         def callee(
-            self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
+            self, call: ast.Call, owner: ast.ClassDef | None, objects: Mapping[str, ast.ClassDef]
         ) -> Callee | None: ...
 
         def class_named(self, name: str | None) -> ast.ClassDef | None: ...
@@ -43,18 +42,17 @@ if TYPE_CHECKING:
         def effects(self, callee: Callee, depth: int) -> Effects: ...
 
 
-MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
-# Of tensors and arrays alike, where both have it.
 _THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
-VIEWS_AND_COPIES = VIEWING | _THE_SAME
+VIEWS_AND_COPIES = VIEWING | _THE_SAME  # of tensors and arrays alike, where both have it
 LIBRARIES = (("torch",), ("np",), ("numpy",))
 PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
 PARAMETER_METHODS = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
+_HOLDING = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Await, ast.Starred)
 
 
 class ExpressionWalk:
-    """What names hold, and what is bound to them and read of them; calls are walked in call_walk.py.
+    """What names hold, and what is bound to them and read of them; calls are walked in walk.py.
 
     `depth` counts the calls that have led here.
     """
@@ -63,9 +61,9 @@ class ExpressionWalk:
         self.functions = functions
         self.owner = owner
         self.depth = depth
-        self.memory = PointsToState()
+        self.memory = State()
         self.objects: dict[str, ast.ClassDef] = {}  # the names of objects of classes of the module
-        self.deep_copies: set[Step] = set()  # the memory of what nothing has been given since, so no optimizer has
+        self.handed: set[str | int] = set()  # the memory of what has been given away: an optimizer may have it
         self.is_reached = True
         self.left: list[list[Names]] = []  # what holds where the loops around are left or go on
         # For those who call it:
@@ -74,52 +72,70 @@ class ExpressionWalk:
         self.returned: References = NOTHING
         self.on_models: set[EffectOnModels] = set()
 
+    # Bindings.
+
     def bind(self, target: ast.expr, references: References, value: ast.expr | None) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
             parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            if len(parts) == len(target.elts):
-                given = [self.value(part) for part in parts]
-            else:
-                has_star = any(isinstance(part, ast.Starred) for part in target.elts)
-                given = [selected(references, () if has_star else (index,)) for index in range(len(target.elts))]
-                parts = []
+            is_each_given = len(parts) == len(target.elts)
+            has_star = any(isinstance(part, ast.Starred) for part in target.elts)
             for index, part in enumerate(target.elts):
-                self.bind(part, given[index], parts[index] if parts else None)
+                given = (
+                    self.value(parts[index]) if is_each_given else selected(references, () if has_star else (index,))
+                )
+                self.bind(part, given, parts[index] if is_each_given else None)
             return
         if isinstance(target, ast.Starred):
             self.bind(target.value, references, None)
             return
         place = place_of(target)
         if isinstance(target, ast.Name):
-            made = path_of(value.func) if isinstance(value, ast.Call) else None
-            cls = self.functions.class_named(made)
+            cls = self.functions.class_named(path_of(value.func) if isinstance(value, ast.Call) else None)
             self.objects.pop(target.id, None)
             if cls is not None:
                 self.objects[target.id] = cls
         if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.memory.containers):
             self.memory.bind_place(place, references, (target.lineno, target.col_offset), value)
-            if isinstance(target, ast.Name) and isinstance(value, ast.Call) and last_name(value.func) == "deepcopy":
-                self.deep_copies.update(each.memory[0] for each in self.memory.of(place))
-        elif isinstance(target, ast.Subscript):
-            self.store(target, references)
-
-    def store(self, target: ast.Subscript, references: References) -> None:
-        """`x[...] = value`: kept in a container, copied into a tensor or array."""
-        self.value(target.slice)
-        base = target.value
-        while isinstance(base, ast.Subscript) and place_of(base) not in self.memory.containers:
-            base = base.value
-        place = place_of(base)
-        if place is not None and place in self.memory.containers:
-            self.memory.hold(place, self.memory.of(place) | references)
-        else:
-            self.memory.write(self.assigned(target), target.lineno)
+        elif isinstance(target, ast.Subscript):  # kept in a container, copied into a tensor or array
+            self.value(target.slice)
+            base = target.value
+            while isinstance(base, ast.Subscript) and place_of(base) not in self.memory.containers:
+                base = base.value
+            around = place_of(base)
+            if around is not None and around in self.memory.containers:
+                self.memory.hold(around, self.memory.of(around) | references)
+            else:
+                self.memory.write(self.assigned(target), target.lineno)
 
     def assigned(self, target: ast.expr) -> References:
         """What `target[...] = value` or `target += value` writes: by an index of any kind."""
-        if isinstance(target, ast.Subscript) and steps_of_index(target.slice, self.memory.counters) is None:
+        if isinstance(target, ast.Subscript) and steps_of_index(target.slice) is None:
             target = target.value
         return self.refer(target, writes=True)
+
+    def take(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr) -> None:
+        """Bind what a loop takes out of what it goes through; nobody writes what it took in the round before."""
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
+        if isinstance(iterable, ast.Call) and iterable.args:
+            if name == "enumerate" and len(parts) == 2:
+                self.bind(parts[0], NOTHING, None)
+                self.take(loop, parts[1], iterable.args[0])
+                return
+            if name == "zip" and len(parts) == len(iterable.args):
+                for part, argument in zip(parts, iterable.args, strict=True):
+                    self.take(loop, part, argument)
+                return
+        item = item_of_loop(loop)
+        self.memory.forget(lambda memory: item in memory)
+        items = selected(self.value(iterable), (item,))
+        if name in _PAIRS and len(parts) == 2:
+            self.bind(parts[0], NOTHING, None)
+            self.bind(parts[1], items, None)
+        else:
+            self.bind(target, NOTHING if name == "range" else items, None)
+
+    # Expressions.
 
     def refer(self, node: ast.expr, *, writes: bool = False) -> References:
         """What an expression refers to; what is read on the way is noted, but not yet the expression itself.
@@ -134,10 +150,10 @@ class ExpressionWalk:
         if isinstance(node, ast.Attribute):
             base = self.refer(node.value, writes=writes)
             if node.attr in VIEWING_ATTRIBUTES:
-                return _viewed(base, node.attr, ())
+                return selected(base, (f"{node.attr}()",))
             return base if node.attr == "data" else selected(base, (f".{node.attr}",))
         if isinstance(node, ast.Subscript):
-            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice, self.memory.counters)
+            base, steps = self.refer(node.value, writes=writes), steps_of_index(node.slice)
             if not writes:
                 self.value(node.slice)
             if steps is None:
@@ -145,7 +161,7 @@ class ExpressionWalk:
                     self.memory.note(base, node.lineno)
                 return NOTHING
             if place_of(node.value) in self.memory.containers:
-                return taken_out(base, steps)
+                return self.memory.taken_out(base, steps)
             is_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
             arrays = frozenset(each for each in base if each.conversion is not None) if is_key else NOTHING
             return arrays | selected(base - arrays, steps)  # `kept[0]["x"]`: an array out of a dict, no part of one
@@ -157,7 +173,10 @@ class ExpressionWalk:
             if not writes:
                 for argument in (*arguments, *(keyword.value for keyword in node.keywords)):
                     self.value(argument)
-            return _viewed(base, node.func.attr, arguments)
+            if node.func.attr == "flatten":  # NumPy's copies; torch's does only where it has to
+                base = frozenset(each for each in base if each.side != "array")
+            view = f"{node.func.attr}({', '.join(map(ast.unparse, arguments))})"
+            return base if node.func.attr in _THE_SAME else selected(base, (view,))
         is_in_place = isinstance(node, ast.Call) and writes_itself(last_name(node.func) or "")  # `x.mul_(2).add_(1)`
         return self.value(node) if is_in_place or not writes else NOTHING
 
@@ -179,82 +198,23 @@ class ExpressionWalk:
             return references
         self.is_generator |= isinstance(node, (ast.Yield, ast.YieldFrom))
         parts = [self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.Await, ast.Starred)):
-            return NOTHING.union(*parts)
-        return NOTHING
+        return NOTHING.union(*parts) if isinstance(node, _HOLDING) else NOTHING
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> References:
         before = dict(self.memory.names)
         for generator in node.generators:
-            loop = (generator.iter.lineno, generator.iter.col_offset)
-            self.enter(loop, generator.target, generator.iter, is_entered=True)
+            self.take((generator.iter.lineno, generator.iter.col_offset), generator.target, generator.iter)
             for condition in generator.ifs:
                 self.value(condition)
         if isinstance(node, ast.DictComp):
             self.value(node.key)
-            references = self.value(node.value)
-        else:
-            references = self.value(node.elt)
-        for generator in node.generators:
-            for name in bound_names(generator.target):
-                self.memory.names.pop((name,), None)
-                self.memory.counters.pop(name, None)
-                if (name,) in before:
-                    self.memory.names[(name,)] = before[(name,)]
+        references = self.value(node.value if isinstance(node, ast.DictComp) else node.elt)
+        for name in (name for generator in node.generators for name in bound_names(generator.target)):
+            self.memory.names.pop((name,), None)
+            if (name,) in before:
+                self.memory.names[(name,)] = before[(name,)]
         return references
-
-    def enter(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr, *, is_entered: bool) -> None:
-        """Bind what a loop takes out of what it goes through, in another round of it or when it is entered."""
-        self.memory.enter(loop, is_entered=is_entered)
-        self.take(loop, target, iterable)
-
-    def take(self, loop: tuple[int, int], target: ast.expr, iterable: ast.expr) -> None:
-        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
-        if isinstance(iterable, ast.Call) and iterable.args:
-            if name == "enumerate" and len(parts) == 2:
-                self.count(loop, parts[0])
-                self.take(loop, parts[1], iterable.args[0])
-                return
-            if name == "zip" and len(parts) == len(iterable.args):
-                for part, argument in zip(parts, iterable.args, strict=True):
-                    self.take(loop, part, argument)
-                return
-        items = selected(self.value(iterable), (Item(loop, self.is_kept(iterable)),))
-        if name == "range":
-            self.count(loop, target)
-        elif name in _PAIRS and len(parts) == 2:
-            self.bind(parts[0], NOTHING, None)
-            self.bind(parts[1], items, None)
-        else:
-            self.bind(target, items, None)
-
-    def count(self, loop: tuple[int, int], target: ast.expr) -> None:
-        """A name of the number of the round: what it selects is another part each time."""
-        self.bind(target, NOTHING, None)
-        if isinstance(target, ast.Name):
-            self.memory.counters[target.id] = Item(loop, is_kept=True)
-
-    def is_kept(self, iterable: ast.expr) -> bool:
-        """Whether to go through it once more is to find the same tensors."""
-        is_model = isinstance(iterable, ast.Call) and last_name(iterable.func) in PARAMETER_METHODS
-        return is_model or isinstance(iterable, (ast.List, ast.Tuple)) or place_of(iterable) in self.memory.containers
 
     def call(self, call: ast.Call) -> References:
         """What a call gives, once it has had its effect."""
         raise NotImplementedError
-
-    def arguments(self, call: ast.Call) -> list[References]:
-        given = [self.value(argument) for argument in arguments_of(call)]
-        if self.deep_copies:
-            self.deep_copies.difference_update(each.memory[0] for references in given for each in references)
-        return given
-
-
-def _viewed(references: References, view: str, arguments: Sequence[ast.expr]) -> References:
-    """What a view refers to. NumPy's `flatten` copies; torch's does only where it has to."""
-    if view == "flatten":
-        references = frozenset(each for each in references if each.side != "array")
-    if view in _THE_SAME or not references:
-        return references
-    return selected(references, (f"{view}({', '.join(map(ast.unparse, arguments))})",))

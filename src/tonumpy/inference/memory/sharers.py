@@ -12,7 +12,7 @@ from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.chains import Role
 from tonumpy.inference.lattice.values import DeviceTaint, Symbol, Tensor, max_device_taint, members, tensor_facts
-from tonumpy.inference.memory.regions import Item, is_member
+from tonumpy.inference.memory.regions import is_member, is_whole_item
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name
@@ -59,7 +59,7 @@ def shares(call: ast.Call, reference: Reference) -> bool:
     """Not what copies some views: who calls it expects one of those."""
     if last_name(call.func) != _COPYING_VIEWS:
         return True
-    return all(isinstance(step, (int, Item)) or is_member(step) for step in reference.memory[1:])
+    return all(is_whole_item(step) or is_member(step) for step in reference.memory[1:])
 
 
 def _may_share(call: ast.Call) -> bool:

@@ -11,28 +11,20 @@ import ast
 import re
 
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.memory.effects import (
-    Callee,
-    Effects,
-    callee_of,
-    functions_in,
-    is_called_as_it_is,
-)
-from tonumpy.inference.memory.expression_walk import MAX_DEPTH
+from tonumpy.inference.memory.effects import Callee, Effects, is_called_as_it_is, named_once
 from tonumpy.inference.memory.sharers import side_of
-from tonumpy.inference.memory.walk import Walk
+from tonumpy.inference.memory.walk import MAX_DEPTH, Walk
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tonumpy.inference.index.module import Module
-    from tonumpy.inference.memory.points_to import Handed, Overwritten
     from tonumpy.inference.memory.regions import Side
+    from tonumpy.inference.memory.state import Handed, Overwritten
     from tonumpy.text.candidates import Candidate, Scope, Site
     from tonumpy.text.source import Source
 
@@ -102,9 +94,7 @@ class Functions:
 
     def __init__(self, module: Module, conversions: Mapping[ast.Call, Side]) -> None:
         self.conversions = conversions
-        self._module = module
-        self._by_name: dict[str, ast.FunctionDef] | None = None
-        self._classes: dict[str, ast.ClassDef] | None = None
+        self._named = named_once(module.tree.body)
         self._walks: dict[tuple[int, int], Walk] = {}
         self._effects: dict[tuple[int, int], Effects] = {}
 
@@ -112,38 +102,33 @@ class Functions:
         """Drop what was found, which refers back to this object, as `Analysis.close` does and for the same reason."""
         vars(self).clear()
 
-    def callee(
-        self, call: ast.Call, owner: ast.ClassDef | None, objects: dict[str, ast.ClassDef] | None = None
-    ) -> Callee | None:
-        """`objects` are names of objects of classes of the module: what they are asked to do is in sight too."""
-        if self._by_name is None:
-            self._by_name = functions_in(self._module.tree.body)
-        function = call.func
-        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and objects:
-            cls = objects.get(function.value.id)
-            found = None if cls is None else functions_in(cls.body).get(function.attr)
-            if found is not None and is_called_as_it_is(found):
-                return Callee(found, cls)
-        return callee_of(call, self._by_name, owner)
+    def callee(self, call: ast.Call, owner: ast.ClassDef | None, objects: Mapping[str, ast.ClassDef]) -> Callee | None:
+        """What `helper(x)`, `self.helper(x)` and `buffer.helper(x)` call, where that is sure.
+
+        `objects` are names of objects of classes of the module.
+        """
+        function, cls = call.func, None
+        if isinstance(function, ast.Name):
+            found = self._named.get(function.id)
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            name = function.value.id
+            cls = objects.get(name) or (owner if name in ("self", "cls") else None)
+            found = None if cls is None else named_once(cls.body).get(function.attr)
+        else:
+            return None
+        return Callee(found, cls) if isinstance(found, ast.FunctionDef) and is_called_as_it_is(found) else None
 
     def class_named(self, name: str | None) -> ast.ClassDef | None:
         """The class of the module that has this name, and nothing else there."""
-        if self._classes is None:
-            named = [each for each in self._module.tree.body if isinstance(each, SCOPES)]
-            names = [each.name for each in named]
-            self._classes = {
-                each.name: each for each in named if isinstance(each, ast.ClassDef) and names.count(each.name) == 1
-            }
-        return None if name is None else self._classes.get(name)
+        cls = self._named.get(name or "")
+        return cls if isinstance(cls, ast.ClassDef) else None
 
     def walk(self, node: Scope, owner: ast.ClassDef | None, depth: int) -> Walk:
         """`depth` counts the calls that have led here."""
         key = id(node), depth
         if key not in self._walks:
             walk = Walk(self, owner, depth)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                walk.declare(node.args)
-            walk.run(node.body)
+            walk.run(node.body, getattr(node, "args", None))
             self._walks[key] = walk
         return self._walks[key]
 
