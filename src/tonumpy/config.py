@@ -285,6 +285,12 @@ class Configuration:
         elif isolated:
             self._everywhere = (combine(_SILENT, line), None)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are promises or own sinks in any of the settings that were asked for."""
+        found = self._folders.values() if self._everywhere is None else (self._everywhere,)
+        return any(settings.promises or settings.sinks for settings, _ in found)
+
     def settings_in(self, folder: str) -> Settings:
         return self.governed(folder)[0]
 

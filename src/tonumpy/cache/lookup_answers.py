@@ -14,7 +14,7 @@ from functools import partial
 from tonumpy.cache.neighbours import Neighbours
 from tonumpy.cache.searches import KINDS as SEARCHES
 from tonumpy.cache.searches import Searches
-from tonumpy.inference.index.folders import MAX_BYTES, Folders
+from tonumpy.inference.index.folders import MAX_BYTES, Folders, files_of_module
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
@@ -164,8 +164,7 @@ class LookupAnswers:
 
     def _module(self, path: str, answer: list[Any]) -> object:
         is_folder = self.listings.is_folder(path)  # nearly always not, and what is not there is not listed
-        files = f"{path}.py", f"{path}.ipynb"
-        for filename in (os.path.join(path, "__init__.py"), *files) if is_folder else files:
+        for filename in files_of_module(path, is_folder=is_folder):
             most = NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES
             if self.listings.is_file(filename):
                 if filename == answer[0]:

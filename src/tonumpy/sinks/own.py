@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import ast
-import os
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import parameter_names, path_of
+from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
-from tonumpy.sinks.sink_calls import imports_within
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.syntax import FUNCTIONS, statements_of
+from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import ast
 
     from tonumpy.inference.index.module import Module
     from tonumpy.own_sinks import OwnSink
     from tonumpy.text.candidates import Site
 
-_WITHIN = re.compile(r"^[ \t]+((?:import|from)[ \t]+[^\n(\\;#]*)", re.MULTILINE)  # in a function
-
-_Name = tuple[str, ...]  # a dotted one
+_CALL = re.compile(r"(?<![\w.])((?:\w+[ \t]*\.[ \t]*)*\w+)[ \t]*\(")
 
 
 def has_own_sinks(module: Module) -> bool:
@@ -32,61 +28,53 @@ def has_own_sinks(module: Module) -> bool:
 
 
 class OwnSinks:
-    """Those of one module's settings, by what its names stand for, and its functions that numba compiles."""
+    """Those of one module's settings, by every name that they are called by, and its functions that numba compiles."""
 
     def __init__(self, module: Module) -> None:
+        self._module = module
         self._source = module.source
         self._compiled = compiled_in(module.source)
-        self._consumers = {tuple(each.function.split(".")): _consumer(each) for each in module.sinks}
+        self._known: dict[str, Consumer | None] = {}
 
     def sites(self) -> list[Site]:
         """The calls that may convert."""
-        words = {name[-1] for name in self._consumers} & set(re.findall(r"\w+", self._source.text))
-        words |= {local for local, name, _ in self._named if words and name[-1:] and name[-1] in words}
-        words |= self._compiled.keys()
-        if not words:
+        called = {match[1] for match in _CALL.finditer(self._source.text)}
+        names = {name for name in called if self._meant(re.sub(r"\s", "", name)) is not None}
+        if not names:
             return []
-        calls = re.finditer(rf"\b(?:{'|'.join(sorted(words))})\s*\(", self._source.text)
+        calls = re.finditer(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names)))})[ \t]*\(", self._source.text)
         rows = sorted({self._source.position_at(match.start()).row for match in calls})
-        return find_calls(self._source, rows, lambda call: self.consumer(call) is not None)
+        sites = find_calls(self._source, rows, lambda call: self.consumer(call) is not None)
+        return [site for site in sites if not _is_given(site)]
 
     def consumer(self, call: ast.Call) -> Consumer | None:
-        if isinstance(call.func, ast.Name) and call.func.id in self._compiled:
-            return self._compiled[call.func.id]
-        root, *rest = (path_of(call.func) or "").split(".")
-        for local, name, is_whole in self._named:
-            if local != root:
-                continue
-            full = (*name, *rest)
-            for sink, consumer in self._consumers.items():
-                if full == sink or (not is_whole and full[-len(sink) :] == sink):
-                    return consumer
+        path = path_of(call.func)
+        return None if path is None else self._meant(path)
+
+    def _meant(self, path: str) -> Consumer | None:
+        if path not in self._known:
+            self._known[path] = self._compiled.get(path) or self._of_settings(path)
+        return self._known[path]
+
+    def _of_settings(self, path: str) -> Consumer | None:
+        names, root = self._module.names, path.partition(".")[0]
+        if not self._module.sinks or not (names.bindings.keys() & {root, "*"} or root in names.imports_in_functions):
+            return None
+        for place in places_read(path, self._module):
+            for sink, places in self._places:
+                if place in places or ends_with(place, sink.function):
+                    return _consumer(sink)
         return None
 
     @cached_property
-    def _named(self) -> list[tuple[str, _Name, bool]]:
-        """The names of the module, each with what it stands for: the whole name, or behind the path of a folder."""
-        return [*self._imported(), *self._defined()]
+    def _places(self) -> list[tuple[OwnSink, frozenset[str]]]:
+        return [(each, frozenset(places_imported(each.function, self._module))) for each in self._module.sinks]
 
-    def _imported(self) -> Iterator[tuple[str, _Name, bool]]:
-        folder = _parts(os.path.dirname(os.path.abspath(self._source.filename)))
-        statements = (*statements_of(self._source.tree.body), *imports_within(self._source.text, _WITHIN))
-        for local, imported in imports_among(statements):
-            name = tuple(imported.full_name.split("."))
-            if not imported.level:
-                yield local, name, True
-            else:
-                above = folder[: len(folder) - imported.level + 1]
-                inside = imported.module.split(".") if imported.module else []
-                yield local, (*above, *inside, name[-1]), False
 
-    def _defined(self) -> Iterator[tuple[str, _Name, bool]]:
-        """A function calls its neighbour by its bare name."""
-        path = _parts(os.path.splitext(os.path.abspath(self._source.filename))[0])
-        where = path[:-1] if path[-1:] == ["__init__"] else path
-        for statement in statements_of(self._source.tree.body):
-            if isinstance(statement, FUNCTIONS):
-                yield statement.name, (*where, statement.name), False
+def _is_given(site: Site) -> bool:
+    """Whether what is called is a parameter, which has the name of an import elsewhere in the module."""
+    root = (path_of(site.call.func) or "").partition(".")[0]
+    return any(root in parameter_names(scope.args) for scope in site.scopes if isinstance(scope, FUNCTIONS))
 
 
 def _consumer(sink: OwnSink) -> Consumer:
@@ -97,7 +85,3 @@ def _consumer(sink: OwnSink) -> Consumer:
         for each in sink.converts
     )
     return Consumer(parameters, refuses=False)
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split(os.sep) if part]

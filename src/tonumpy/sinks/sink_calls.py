@@ -52,7 +52,7 @@ def imported(source: Source) -> Names:
     """What a module imports of consumers, or of modules that hold them, in its own body or in a function."""
     return {
         name: imported.full_name
-        for name, imported in imports_among((*statements_of(source.tree.body), *imports_within(source.text, _WITHIN)))
+        for name, imported in imports_among((*statements_of(source.tree.body), *_imports_within(source.text)))
         if not imported.level and imported.module.partition(".")[0] in CONSUMERS
         if not is_bridged(imported.module, source.text)
     }
@@ -62,11 +62,11 @@ def imported(source: Source) -> Names:
 _WITHIN = re.compile(r"^[ \t]+((?:import|from)[ \t]+(\w+)\b[^\n(\\;#]*)", re.MULTILINE)
 
 
-def imports_within(text: str, pattern: re.Pattern[str]) -> list[ast.stmt]:
-    """The statements in the first groups of what a pattern finds in a text."""
+def _imports_within(text: str) -> list[ast.stmt]:
+    """The imports of consumers that stand in functions."""
     found: list[ast.stmt] = []
-    for match in pattern.finditer(text):
-        if pattern is _WITHIN and match[2] not in CONSUMERS:
+    for match in _WITHIN.finditer(text):
+        if match[2] not in CONSUMERS:
             continue
         try:
             found += ast.parse(match[1].strip()).body

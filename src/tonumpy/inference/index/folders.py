@@ -22,6 +22,13 @@ class Roots(NamedTuple):
     of_folders: tuple[str, ...]  # where it holds no Python itself, as `src` may: no module without a further part
 
 
+def files_of_module(path: str, *, is_folder: bool = True) -> list[str]:
+    """Where the module at a path may be, in order; a path that ends with `.pyi` is that of a stub."""
+    if path.endswith(".pyi"):
+        return [path]
+    return [*([os.path.join(path, "__init__.py")] if is_folder else []), f"{path}.py", f"{path}.ipynb"]
+
+
 class Folders:
     """What there is on the disk, asked anew each time."""
 

@@ -7,7 +7,7 @@ import sys
 from errno import EFBIG
 
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots
+from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots, files_of_module
 from tonumpy.inference.index.follow_budget import Followed
 from tonumpy.inference.index.frameworks import FOREIGN, roots_in
 from tonumpy.inference.index.module import Module
@@ -67,8 +67,9 @@ class Project:
         self._has_looked_at_files = False
 
     def module_at(self, path: str) -> Module | None:
-        """The module at a path without its `.py`, or the package in that folder; None too where the query at hand has
-        asked for so much that no more is followed, whether it was read before or not."""
+        """The module at a path without its `.py`, the package in that folder, or the stub whose path ends with `.pyi`;
+        None too where the query at hand has asked for so much that no more is followed, whether it was read before or
+        not."""
         if path in self.at_hand:
             return self.at_hand[path]
         self._has_looked_at_files = True
@@ -108,7 +109,7 @@ class Project:
             self._roots.clear()
 
     def _read(self, path: str) -> Module | None:
-        for filename in (os.path.join(path, "__init__.py"), f"{path}.py", f"{path}.ipynb"):
+        for filename in files_of_module(path):
             if filename in self._opened:
                 return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:

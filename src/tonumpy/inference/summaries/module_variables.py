@@ -78,6 +78,9 @@ class ModuleNames:
         return Unknown(Reason.NAME) if submodule is None else ModuleValue(submodule)
 
     def _module_name(self, module: Module, name: str) -> Value | None:
+        return self._analysis.own_promises.named(module, name, self._found_in(module, name))
+
+    def _found_in(self, module: Module, name: str) -> Value | None:
         key = (module.filename, name)
         known = self._analysis.solver.known(self._globals, key)
         if known is not None:
@@ -233,6 +236,10 @@ class ModuleNames:
     def import_value(self, module: Module, imported: Import) -> Value:
         """The value that an import binds: a module, class or function of the repository, or a library's symbol."""
         source = module.resolve(imported)
+        found = self._imported(module, source, imported)
+        return found if source is not None else self._analysis.own_promises.imported(module, imported, found)
+
+    def _imported(self, module: Module, source: Module | None, imported: Import) -> Value:
         if imported.name is None:
             if source is None:
                 return symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)

@@ -82,7 +82,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
             return result
         return left_by_test(result, frame.habit("program-on-cpu", "the test names no device but the CPU"))
     if isinstance(function, Class):
-        return _construct(frame, function, arguments)
+        own = frame.analysis.own_promises.call_of_repository(frame, function, arguments)
+        return _construct(frame, function, arguments) if own is None else own
     if isinstance(function, Symbol):
         return call_symbol(frame, function.name, arguments)
     if isinstance(function, Method):
@@ -269,6 +270,9 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return call_value(frame, attribute_of(frame, receiver, name), arguments)
     if isinstance(receiver, Instance):
         method = attribute_of(frame, receiver, name)
+        own = frame.analysis.own_promises.call_of_method(frame, receiver, name, arguments)
+        if own is not None and not isinstance(method, BoundMethod):
+            return own
         if isinstance(method, Method):
             return library_values.call_inherited(frame, receiver, name, arguments)
         if isinstance(method, BoundMethod):

@@ -272,6 +272,8 @@ class Frame:
     def lookup(self, name: str) -> Value:
         if name in self.flow.local_names:
             value = self.env.get(name)
+            if not self.flow.is_function and self.closure is None and self.class_body is None:
+                value = self.analysis.own_promises.named(self.module, name, value)
             if value is not None:
                 return self._as_shared(name, value)
             if self.loops and name in self.flow.times_bound and self.is_relevant(name) and not self._is_shared(name):

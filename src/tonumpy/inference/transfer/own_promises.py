@@ -1,19 +1,33 @@
-"""From a call of a function that pyproject.toml makes a promise about to the promised value."""
+"""From a call of a function that pyproject.toml makes a promise about to the promised value.
+
+A promise holds for the function by every name that it is imported by (index/name_places.py). What the repository
+defines is told by its place; what it does not show is a symbol by the name in the promise.
+"""
 
 from __future__ import annotations
 
 import ast
-import os
 
+from tonumpy.inference.index.name_places import ends_with, place_of, places_imported, places_of_import, places_read
 from tonumpy.inference.knowledge.libraries.rows import Promise
-from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, ModuleValue, Value
-from tonumpy.inference.transfer.members import attribute_of
+from tonumpy.inference.lattice.values import (
+    Arguments,
+    BoundMethod,
+    Class,
+    Function,
+    Instance,
+    ModuleValue,
+    Symbol,
+    Unknown,
+    Value,
+)
 from tonumpy.inference.transfer.promise_calls import keep
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from tonumpy.inference.index.bindings import Import
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.frame import Frame
     from tonumpy.promises import OwnPromise
@@ -27,7 +41,10 @@ class OwnPromises:
     def __init__(self, module: Module) -> None:
         self._module = module  # the one that is looked at
         self._by_name = {row.function: _promise(row) for row in module.promises}
-        self._by_place: dict[tuple[str, int], Promise] | None = None
+        self._by_last: dict[str, list[str]] = {}
+        for row in self._by_name:
+            self._by_last.setdefault(row.rpartition(".")[2], []).append(row)
+        self._names: dict[str, str] | None = None
 
     def call_of_library(self, frame: Frame, name: str, owner: Value | None, arguments: Arguments) -> Value | None:
         """Of a function that is not in sight."""
@@ -35,30 +52,82 @@ class OwnPromises:
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def call_of_repository(
-        self, frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments
+        self, frame: Frame, function: Function | BoundMethod | Instance | Class, arguments: Arguments
     ) -> Value | None:
-        """Of a function that is defined in the repository, whatever its body says."""
+        """Of a function or class that is defined in the repository, whatever its body says."""
         if not self._by_name:
             return None
-        if self._by_place is None:
-            self._by_place = {}  # what is asked meanwhile is not promised yet
-            self._by_place = self._places(frame)
+        called: Function | Class | None
+        owner: Value | None = None
         if isinstance(function, Instance):
             methods = (frame.analysis.classes.method(function.cls, name) for name in _CALLS)
             called, owner = next(filter(None, methods), None), function
+        elif isinstance(function, BoundMethod):
+            called, owner = function.function, function.receiver
         else:
-            called = function.function if isinstance(function, BoundMethod) else function
-            owner = function.receiver if isinstance(function, BoundMethod) else None  # type: ignore[assignment]
-        promise = None if called is None else self._by_place.get(_place(called))
+            called = function
+        promise = None if called is None else self._at(_place(called))
+        if promise is None and isinstance(function, Instance):
+            return self.call_of_method(frame, function, "__call__", arguments)
         return None if promise is None else keep(frame, promise, owner, arguments)
 
-    def _places(self, frame: Frame) -> dict[tuple[str, int], Promise]:
-        found = {}
-        for name, promise in self._by_name.items():
-            function = _function_called(frame, name, self._module)
-            if function is not None:
-                found[_place(function)] = promise
+    def call_of_method(self, frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value | None:
+        """Of a method that no class in the repository defines: `setattr(Reader, "read", ...)`."""
+        if not self._by_name:
+            return None
+        found = (self._at(_place(each, name)) for each in frame.analysis.classes.ancestors(owner.cls))
+        promise = next(filter(None, found), None)
+        return None if promise is None else keep(frame, promise, owner, arguments)
+
+    def named(self, module: Module, name: str, found: Value | None) -> Value | None:
+        """What a module binds to a name: `found`, unless a promise speaks of it and the code does not show it."""
+        if not self._by_name or _is_in_sight(found):
+            return found
+        is_open = found is None or isinstance(found, Unknown)
+        return self._symbol(places_read(name, module) if is_open else [place_of(module, name)], found)
+
+    def imported(self, module: Module, imported: Import, found: Value) -> Value:
+        """The same of what an import binds that does not lead to a module of the repository."""
+        if not self._by_name:
+            return found
+        if imported.binds_root:  # `import mylib._c`, which is compiled, binds `mylib`, which is not
+            root = module.project.find(imported.full_name, module.folder)
+            return found if root is None else ModuleValue(root)
+        return self._symbol(places_of_import(imported, module), found) or found
+
+    def _symbol(self, places: list[str], found: Value | None) -> Value | None:
+        """The function of a promise, or what holds it, as an object that the code does not show."""
+        is_open = found is None or isinstance(found, (Unknown, Symbol))
+        for place in places:
+            name = self._name_at(place)
+            if name is not None and (is_open or name in self._by_name):
+                return Symbol(name)
         return found
+
+    def _at(self, place: str) -> Promise | None:
+        name = self._name_at(place)
+        return None if name is None else self._by_name.get(name)
+
+    def _name_at(self, place: str) -> str | None:
+        if self._names is None:
+            self._names = self._named()
+        rows = self._by_last.get(place.rpartition("/")[2], ())
+        return self._names.get(place) or next((row for row in rows if ends_with(place, row)), None)
+
+    def _named(self) -> dict[str, str]:
+        """By the places of what promises speak of, and of what holds it: the name that its symbol gets."""
+        names = {}
+        for row in list(self._by_name):
+            for place in places_imported(row, self._module):
+                names[place] = row
+                holder, name = place, ""
+                while "/" in holder.strip("/"):
+                    holder, _, last = holder.rpartition("/")
+                    name = f".{last}{name}"
+                    symbol = row.removesuffix(name) if row.endswith(name) else holder.strip("/").replace("/", ".")
+                    self._by_name.setdefault(f"{symbol}{name}", self._by_name[row])
+                    names.setdefault(holder, symbol)
+        return names
 
 
 def _promise(row: OwnPromise) -> Promise:
@@ -75,24 +144,15 @@ def _promise(row: OwnPromise) -> Promise:
     )
 
 
-def _function_called(frame: Frame, name: str, module: Module) -> Function | None:
-    """The function of the repository that is imported by a name, be it from where it is defined or not."""
-    parts = name.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        found = module.project.find(".".join(parts[:count]), module.folder)
-        if found is None:
-            continue
-        value: Value = ModuleValue(found)
-        for part in parts[count:]:
-            method = frame.analysis.classes.method(value, part) if isinstance(value, Class) else None
-            value = method or attribute_of(frame, value, part)
-        if isinstance(value, Function):
-            return value
-    return None
+def _place(definition: Function | Class, missing: str = "") -> str:
+    """Of a function, method or class, or of what a class does not define; none where it is defined in a function."""
+    node, owner = definition.node, definition.owner if isinstance(definition, Function) else None
+    if isinstance(node, ast.Lambda) or definition.closure is not None:
+        return ""
+    name = "/".join(filter(None, (None if owner is None else owner.node.name, node.name, missing)))
+    return place_of(definition.module, name)
 
 
-def _place(function: Function) -> tuple[str, int]:
-    """What tells a function from others, also where its file has been read twice."""
-    node = function.node
-    row = node.body.lineno if isinstance(node, ast.Lambda) else node.lineno
-    return os.path.abspath(function.module.filename), row
+def _is_in_sight(value: Value | None) -> bool:
+    is_lambda = isinstance(value, Function) and isinstance(value.node, ast.Lambda)
+    return isinstance(value, (Function, Class, BoundMethod, ModuleValue)) and not is_lambda
