@@ -162,11 +162,6 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "pessimistic entries (for speed)",
-        _below("inference/summaries", "entry_bounds"),
-        lambda: (gives(S + "entry_bounds:has_pessimistic_entries", False),),
-    ),
-    Mechanism(
         "grad mode turned off earlier", (), lambda: (gives(S + "entry_frames:Entries._is_behind_turning_off", False),)
     ),
     # Objects and their attributes.
@@ -177,11 +172,6 @@ MECHANISMS = (
             gives(S + "attributes:fields_taken", []),
             gives(S + "attributes:default_of_field", _value("lattice.values:NOTHING")),
         ),
-    ),
-    Mechanism(
-        "objects after a call",
-        _below("inference/transfer", "receiving"),
-        lambda: (hands_on(X + "receiving:after_call", "receiver"),),
     ),
     Mechanism("attributes that are filled", (), lambda: (hands_on(S + "attributes:Attributes._filled", "assigned"),)),
     Mechanism(
@@ -216,16 +206,10 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "owners of a device read as tensors",
-        _below("inference/transfer", "read_as_tensors"),
-        lambda: (hands_on(X + "read_as_tensors:as_owner_of_device", "value"),),
-    ),
-    Mechanism(
         "made by a model, by its name",
         _below("inference/transfer", "name_heuristics"),
         lambda: (hands_on(X + "name_heuristics:made_by_model", "result"),),
     ),
-    Mechanism("made by a module on the CPU", (), lambda: (hands_on(X + "call_results:made_by", "result"),)),
     Mechanism("left where it was", (), lambda: (hands_on(X + "call_results:left_where_it_was", "result"),)),
     Mechanism(
         "closures that are changed",
@@ -340,6 +324,10 @@ GONE = (
     ("callers decorated without grad", 25, 1, 0, 0, "nothing"),
     ("defaults as they were at their row", 25, 3, 0, 0, "a default that is bound again is unknown"),
     ("callers that are modules alone, and data that callers doubt", 30, 5, 0, 0, "nothing"),
+    ("pessimistic entries (for speed)", 146, 8, 0, 0, "nothing"),
+    ("objects after a call", 145, 7, 0, 0, "what others put into an attribute is unknown"),
+    ("owners of a device read as tensors, by all their uses", 123, 4, 0, 0, "by their names"),
+    ("made by a module on the CPU", 18, 5, 0, 0, "nothing"),
 )
 
 

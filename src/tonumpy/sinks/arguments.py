@@ -75,12 +75,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         return []  # another framework's code
 
     own = OwnSinks(module) if has_own_sinks(module) else None
-    observed = observe(
-        module,
-        sites,
-        MAX_STATEMENTS_OF_SINKS,
-        may_be_found=lambda group, seen: any(at_risk(site, seen, own) for site in group),
-    )
+    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
     return _found(module, sites, observed, own)
 
 

@@ -54,12 +54,7 @@ def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
     """The conversions that are at risk, if only without habits, in the order of the sites."""
-    observed = observe(
-        module,
-        sites,
-        MAX_STATEMENTS_OF_SINKS,
-        may_be_found=lambda group, seen: any(_judged(site, seen) is not None for site in group),
-    )
+    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
     judged = (_judged(site, observed) for site in sites)
     return [each for each in judged if each is not None]
 

@@ -24,7 +24,7 @@ from tonumpy.inference.index.changes import (
     mutated_names,
     touched_in,
 )
-from tonumpy.inference.index.name_uses import NameUses
+from tonumpy.inference.index.dict_uses import DictUses
 from tonumpy.inference.index.syntax_lowering import Lowered, lowered
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
 from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
@@ -70,7 +70,11 @@ class DefUse(NamedTuple):
     not_entered: tuple[Definition, ...] = ()  # the definitions whose names are not yet among the sources
     # By the id of a statement: what was made as an empty list or dict, and is given to somebody there who may fill it.
     filled: dict[int, frozenset[str]] = {}  # noqa: RUF012
-    name_uses: NameUses = NameUses([], is_function=True)
+    dict_uses: DictUses = DictUses([], is_function=True)
+
+    def has_keys(self, name: str) -> bool:
+        """True for a variable with one definition and a use that only a dict supports."""
+        return self.times_bound.get(name) == 1 and name in self.dict_uses.names
 
     def sources_of(self, names: Iterable[str]) -> frozenset[str]:
         """The transitive closure of `sources` over `names`, themselves included."""
@@ -123,7 +127,7 @@ def def_use(
         is_function,
         tuple(found.not_entered),
         filled,
-        NameUses(body, is_function=is_function),
+        DictUses(body, is_function=is_function),
     )
 
 

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.index.name_uses import Doing
+import ast
+from functools import cached_property
+
+from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.methods import OF_DICTS_ALONE
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.def_use import DefUse
+    from collections.abc import Iterator
+
+_ASKING = frozenset("isinstance hasattr getattr type is_tensor is_mapping".split())
 
 
-def has_keys(flow: DefUse, name: str) -> bool:
-    """True for a variable with one definition and a use that only a dict supports, in code without a test of its
-    kind."""
-    if flow.times_bound.get(name) != 1:
-        return False
-    done = flow.name_uses.of(name)
-    return not any(doing is Doing.ASKS_KIND for doing, _ in done) and any(
-        doing is Doing.TAKES_KEY or (doing is Doing.CALLS_METHOD and method in OF_DICTS_ALONE) for doing, method in done
-    )
+class DictUses:
+    """What only a dict supports, in one body, found when first asked for; nested definitions see the same names."""
+
+    def __init__(self, body: list[ast.stmt], *, is_function: bool) -> None:
+        self._body = body
+        self._is_function = is_function
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names with such a use, in code without a test of their kind."""
+        used: set[str | None] = set()
+        asked: set[str | None] = set()
+        for node in self._nodes():
+            if isinstance(node, ast.Subscript):
+                if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                    used.add(path_of(node.value))
+            elif isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Attribute) and node.func.attr in OF_DICTS_ALONE:
+                    used.add(path_of(node.func.value))
+                if node.args and last_name(node.func) in _ASKING:
+                    asked.add(path_of(node.args[0]))
+        return frozenset(name for name in used - asked if name)
+
+    def _nodes(self) -> Iterator[ast.AST]:
+        for statement in statements_of(self._body):
+            if not isinstance(statement, SCOPES):
+                for expression in own_expressions(statement):
+                    yield from walk(expression)
+            elif self._is_function:
+                yield from walk(statement)

@@ -175,19 +175,7 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
         evidence=first.evidence | second.evidence,
         is_moved=first.is_moved or second.is_moved,
         device_taint=_sent_on_one_path(first, second),
-        received=joined_received(first.received, second.received),
     )
-
-
-def joined_received(
-    first: tuple[tuple[str, Value], ...], second: tuple[tuple[str, Value], ...]
-) -> tuple[tuple[str, Value], ...]:
-    """What the attributes of an object have received on either of two ways."""
-    if not first or not second or first == second:
-        return first or second
-    other = dict(second)
-    found = {name: join(value, other.pop(name, NOTHING)) for name, value in first}
-    return tuple(sorted({**found, **other}.items()))
 
 
 def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> DeviceTaint:

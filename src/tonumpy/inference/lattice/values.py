@@ -164,7 +164,6 @@ class Instance(NamedTuple):
     `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
     `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it; or a part of it
     has been moved by others.
-    `received`: the attributes into which its methods have put what may raise, called on it in sight, and what that is.
     """
 
     cls: Class
@@ -177,7 +176,6 @@ class Instance(NamedTuple):
     evidence: AllEvidence = PROVED
     is_moved: bool = False
     device_taint: DeviceTaint = DeviceTaint.NONE  # a module, on one path at least
-    received: tuple[tuple[str, Value], ...] = ()
 
 
 class LibraryObject(NamedTuple):

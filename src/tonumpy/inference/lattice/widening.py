@@ -49,9 +49,7 @@ def holds_containers(value: Value) -> bool:
 
 def without_parts(value: Value) -> Value:
     """The value, with its parts joined into one unknown value."""
-    if isinstance(value, Instance):
-        return value._replace(arguments=None, received=())
-    if isinstance(value, LibraryObject):
+    if isinstance(value, (Instance, LibraryObject)):
         return value._replace(arguments=None)
     part = left_open(Unknown(Reason.CUT_SHORT, *tensor_facts(value), evidence=evidence_in(value)), _TOO_LARGE)
     if isinstance(value, Sequence):
@@ -93,6 +91,4 @@ def _is_too_large(value: Value) -> bool:
             waiting += [(part, depth + 1) for part in parts_of(each) if type(part) in _HOLDERS]
         elif isinstance(each, (LibraryObject, Instance)) and each.arguments is not None:
             waiting += [(part, depth) for part in each.arguments.values() if type(part) in _HOLDERS]
-        if isinstance(each, Instance) and each.received:
-            waiting += [(part, depth + 1) for _, part in each.received if type(part) in _HOLDERS]
     return False

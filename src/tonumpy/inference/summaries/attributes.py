@@ -26,11 +26,9 @@ from tonumpy.inference.lattice.values import (
     OtherFramework,
     Sequence,
     Tensor,
-    Union,
     Unknown,
     Value,
     is_number,
-    mapped,
     may_be,
     unsent,
 )
@@ -114,18 +112,7 @@ class Attributes:
                 return BoundMethod(function, cls)
             return BoundMethod(function, instance)
         inner = self._analysis.classes.inner_class(cls, name)
-        if inner is not None or not instance.received:
-            return inner or self._written(instance, name)
-        return self._with_received(instance, name)
-
-    def _with_received(self, instance: Instance, name: str) -> Value:
-        """What stands in an attribute: what its class says of it, and what its methods have put there in sight."""
-        value = self._written(instance._replace(received=()), name)
-        received = dict(instance.received).get(name)
-        if received is None:
-            return value
-        is_made_in_sight = instance.arguments is not None
-        return join(_without_what_is_not_given(value, is_held=False) if is_made_in_sight else value, received)
+        return inner or self._written(instance, name)
 
     def _written(self, instance: Instance, name: str) -> Value:
         key = _key(instance, name)
@@ -302,15 +289,6 @@ class Attributes:
             )
             known = self._fields[cls] = {name: place for place, name in enumerate(names)}
         return known
-
-
-def _without_what_is_not_given(value: Value, *, is_held: bool = True) -> Value:
-    """A container without what a caller gives who is not in sight: the object is made where its methods are called."""
-    if isinstance(value, Unknown):
-        return NOTHING if is_held and value.reason is Reason.PARAMETER else value
-    if isinstance(value, Union):
-        return join_all(_without_what_is_not_given(each, is_held=is_held) for each in value.members)
-    return mapped(value, _without_what_is_not_given)
 
 
 def _may_get_grad(value: Value) -> bool:

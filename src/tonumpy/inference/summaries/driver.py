@@ -25,7 +25,6 @@ from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS
 from tonumpy.inference.summaries.callers import optimistic_entry
 from tonumpy.inference.summaries.closed_world import all_callers_are_known, may_be_asked
-from tonumpy.inference.summaries.entry_bounds import has_pessimistic_entries, pessimistic_entries
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -69,7 +68,6 @@ def observe(
     candidates: Items[_Asked],
     limit: int = MAX_STATEMENTS,
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None = None,
-    may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     """The observation of each candidate, by the id of its call; `limit` bounds the statements per function.
 
@@ -77,15 +75,14 @@ def observe(
     x.numpy()` holds under the same flag further up. Stages, each only if the one before left a candidate open: the
     declared entry; callers in the module; callers in the repository. Callers cost far more than all else.
 
-    `outcome` judges observations. `may_be_found` says whether a pessimistic entry yields a finding at all: if it does
-    not, the function is not evaluated further.
+    `outcome` judges observations.
     """
     observed: Observations = {}
     mentions = Mentions(module)
     queries = _Queries(module, limit)
     for guards, group in _by_function(module, candidates):
         most = _limit_of(group, limit)
-        seen = queries.ask(partial(_observe_group, module, group, guards, most, outcome, may_be_found=may_be_found))
+        seen = queries.ask(partial(_observe_group, module, group, guards, most, outcome))
         observed.update(seen)
         if outcome is None or (outcome(group, seen).is_settled and not _are_told_by_own_callers(seen)):
             continue
@@ -183,7 +180,6 @@ def _observe_group(
     outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
     analysis: Analysis,
     entry: Entry | None = None,
-    may_be_found: Callable[[Items[_Asked], Observations], bool] | None = None,
 ) -> Observations:
     scopes = group[0].scopes
     runs = _Runs(analysis, module, group, guards)
@@ -191,10 +187,6 @@ def _observe_group(
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return runs.observed(entry, limit)
-        if may_be_found is not None and has_pessimistic_entries(module, scopes):
-            worst = pessimistic_entries(module, scopes, analysis.entries.declared(module, scopes))
-            if not any(may_be_found(group, runs.observed(each, limit // 2)) for each in worst):
-                return {}
         if outcome is not None and not _is_known_by_name(scopes):
             declared = analysis.entries.declared(module, scopes)
             alone = runs.observed(declared, limit)

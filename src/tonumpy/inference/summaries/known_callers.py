@@ -27,7 +27,6 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.inference.summaries.entry_bounds import is_object_of_library
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 
 
 _CALLED = (Function, BoundMethod)
+# What makes arrays of what its methods are given.
+_OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.", "netCDF4.", "zarr.", "xarray.")
 
 
 def given_by_all(values: Items[Value]) -> Value:
@@ -76,7 +77,7 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
 
 def _draws(value: Value) -> bool:
     """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
-    return any(map(is_object_of_library, members(value)))
+    return any(isinstance(each, NonTensor) and each.what.startswith(_OBJECTS_OF_LIBRARIES) for each in members(value))
 
 
 def _at_risk(value: Value) -> Value:

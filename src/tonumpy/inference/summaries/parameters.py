@@ -6,7 +6,6 @@ import ast
 
 from tonumpy.inference.habits import callback_on_cpu, collate_function, sample_parameter
 from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, parameter_names
-from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.index.moved_callbacks import called_on_cpu
 from tonumpy.inference.index.references import (
@@ -224,7 +223,7 @@ def _default(frame: Frame, function: Function, node: ast.expr) -> Value:
 
 def _has_keys(function: Function, name: str) -> bool:
     node = function.node
-    return not isinstance(node, ast.Lambda) and has_keys(function.module.derived(Slicer, node).flow, name)
+    return not isinstance(node, ast.Lambda) and function.module.derived(Slicer, node).flow.has_keys(name)
 
 
 def _collates(function: Function) -> bool:

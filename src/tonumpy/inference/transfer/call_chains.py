@@ -36,6 +36,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.calls import call_method, call_value
+from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.inference.transfer.habit_heuristics import (
     apply_function_habits,
     apply_key_habits,
@@ -45,8 +46,7 @@ from tonumpy.inference.transfer.habit_heuristics import (
 from tonumpy.inference.transfer.members import attribute_of, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
-from tonumpy.inference.transfer.name_heuristics import made_by_model
-from tonumpy.inference.transfer.read_as_tensors import as_owner_of_device
+from tonumpy.inference.transfer.name_heuristics import has_chosen_device, made_by_model
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -75,8 +75,8 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
         if isinstance(link, ast.Attribute):
             path = None if path is None else f"{path}.{link.attr}"
             known = frame.env.get(path) if path is not None else None
-            if link.attr == "device":
-                value = as_owner_of_device(frame, value, link.value)
+            if link.attr == "device" and isinstance(value, Unknown) and _reads_as_tensor(frame, value, link.value):
+                value = as_tensor(value)
             value = attribute_of(frame, value, link.attr) if known is None else known
         elif isinstance(link, ast.Subscript):
             value, path = _item_at(frame, link, value, path), None
@@ -112,6 +112,14 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 path = None
         seen.append((id(link), value))
     return value
+
+
+def _reads_as_tensor(frame: Frame, value: Unknown, node: ast.expr) -> bool:
+    """Whether what has a `device` is where that is, as an item or a variable that is not called a model or settings is:
+    `args.device` and `model.device` say that somebody has chosen one."""
+    if value.is_no_tensor or value.reason is Reason.DATASET or not isinstance(node, (ast.Name, ast.Subscript)):
+        return False
+    return isinstance(node, ast.Subscript) or (node.id in frame.flow.local_names and not has_chosen_device(node.id))
 
 
 def _links_of(node: ast.expr) -> tuple[ast.expr, list[ast.Call | ast.Attribute | ast.Subscript]]:

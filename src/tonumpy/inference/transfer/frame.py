@@ -11,7 +11,7 @@ from tonumpy.inference.lattice.environment import (
     Environment,
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
-from tonumpy.inference.lattice.joins import join, joined_received
+from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.origins import begun_at
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -209,8 +209,8 @@ class Frame:
         holder = self.env.get(owner) if dot else None
         if not isinstance(holder, Instance) or owner in OBJECTS:
             return
-        if isinstance(after, (Sequence, Mapping)):  # whose methods find it changed, too
-            self.refine(owner, holder._replace(received=joined_received(holder.received, ((name, after),))))
+        if isinstance(after, (Sequence, Mapping)):  # its class does not tell of that
+            self.refine(owner, holder._replace(written=holder.written | {name}))
         elif isinstance(after, (Instance, LibraryObject)) and after.on_cpu is not holder.on_cpu:
             self.refine(owner, holder._replace(is_moved=True))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.index.bindings import (
-    OBJECTS,
     SELF,
     arguments_of,
     filled_by,
@@ -37,7 +36,7 @@ from tonumpy.inference.lattice.values import (
     mapped,
     same,
 )
-from tonumpy.inference.transfer import argument_mutations, library_values, python_builtins, receiving
+from tonumpy.inference.transfer import argument_mutations, library_values, python_builtins
 from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -71,8 +70,7 @@ def change_receiver(
         if filled is not None or changes_module_in_place(name):
             frame.change_all(path, receiver, result if filled is None else filled)
     elif isinstance(receiver, Instance):
-        received = _received(frame, node, receiver, path, name, arguments)
-        _change_object(frame, node, received, path, name, arguments, result)
+        _change_object(frame, node, _regraded(frame, node, receiver, path, name), path, name, arguments, result)
     elif isinstance(receiver, LibraryObject):
         _change_object(frame, node, receiver, path, name, arguments, result)
     elif isinstance(receiver, Nothing) and path is not None and name in ("append", "add", "extend"):
@@ -178,7 +176,6 @@ def _change_members(frame: Frame, call: ast.Call, receiver: Union, path: str | N
         elif isinstance(member, Instance):
             grad = frame.analysis.modules.grad_left_by(member, method)
             left = None if grad is member.requires_grad else member._replace(requires_grad=grad)
-            left = receiving.after_call(frame, left or member, method, arguments)
         after.append(member if left is None else left)
     if path is not None:
         frame.env.set(path, held or NOTHING)
@@ -202,25 +199,6 @@ def _regraded(frame: Frame, node: ast.expr, module: Instance, path: str | None, 
     else:
         frame.change_all(path, module, after)
         _change_parts(frame, path, after, "requires_grad_", Arguments((Constant(grad is not False),)))
-    return after
-
-
-def _received(
-    frame: Frame, node: ast.expr, receiver: Instance, path: str | None, method: str, arguments: Arguments
-) -> Instance:
-    """An object once a method of its class has put something into it (`meter.update(loss)`), frozen or thawed it. What
-    its own methods put there the class tells of."""
-    receiver = _regraded(frame, node, receiver, path, method)
-    if path in OBJECTS:
-        return receiver
-    after = receiving.after_call(frame, receiver, method, arguments)
-    if after is receiver:
-        return receiver
-    if path is None:
-        _store_back(frame, node, path, after)
-        frame.change_others(receiver, after)
-    else:
-        frame.change_all(path, receiver, after)
     return after
 
 

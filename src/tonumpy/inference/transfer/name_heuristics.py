@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Where a tensor is sent: that may be an accelerator.
 _DEVICES = frozenset(("device", "dev"))
 # What learns, and what compares its answers with the right ones, by what it is called as.
+_SETTINGS = frozenset("self cls cfg config args opt opts hparams hps settings".split())
 _MODELS = frozenset("model net network".split())
 _BEFORE_A_PURPOSE = (["to"], ["for"], ["from"], ["of"])  # `convert_to_network(x)` makes what a network takes
 _LOSSES = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
@@ -42,6 +43,11 @@ def is_device(name: str) -> bool:
 def is_model(name: str) -> bool:
     """True for names of models."""
     return name.lower().rpartition("_")[2] in _MODELS
+
+
+def has_chosen_device(name: str) -> bool:
+    """True for names of models, settings and objects, whose `device` somebody has chosen."""
+    return is_model(name) or name.rpartition("_")[2] in _SETTINGS
 
 
 def counts_or_names(name: str) -> bool:

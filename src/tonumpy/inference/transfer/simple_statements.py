@@ -20,7 +20,6 @@ from tonumpy.inference.index.bindings import (
     words_given,
 )
 from tonumpy.inference.index.changes import changes_apart, names_changed
-from tonumpy.inference.index.dict_uses import has_keys
 from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
@@ -187,7 +186,7 @@ def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
         return True
     declared = frame.analysis.parameters.annotated(frame, statement.annotation)
     target = statement.target
-    if isinstance(target, ast.Name) and may_be(declared, Tensor) and has_keys(frame.flow, target.id):
+    if isinstance(target, ast.Name) and may_be(declared, Tensor) and frame.flow.has_keys(target.id):
         declared = Unknown(Reason.ANNOTATION, is_no_tensor=True)
     if statement.value is None:
         if isinstance(statement.target, ast.Name):
