@@ -67,9 +67,9 @@ class Analysis:
         Python's garbage collector runs, which is off during a run."""
         for frame in self.frames:
             frame.env = Environment()
-            frame.bound, frame.observations, frame.back_edges = {}, {}, {}
-            frame.returned = frame.yielded = NOTHING
-            frame.journals, frame.loops = [], []
+            frame.bound, frame.seen.observations, frame.control.back_edges = {}, {}, {}
+            frame.result.returned = frame.result.yielded = NOTHING
+            frame.control.journals, frame.control.loops = [], []
         vars(self).clear()
 
     def refuel(self, limit: int) -> None:
@@ -93,5 +93,5 @@ class Analysis:
         """The frame in which expressions of a class body are evaluated: it sees the module's names and those that the
         body binds."""
         frame = self.module_scope(cls.module, cls.closure)
-        frame.class_body = cls
+        frame.entry.class_body = cls
         return frame

@@ -100,13 +100,13 @@ class AttributeWrites:
         parameters, grad_mode, evidence, _ = entry
         key = (id(writer), instance)
         runs = self._constructors.get(key, []) if is_constructor else []
-        if runs and runs[-1].relevant is None:
+        if runs and runs[-1].asked.names is None:
             analysis.solver.use(self._constructors, key)
             return _left_in(runs[-1], path, is_constructor=True)
         asked = slicer.at_end((path,)) if len(runs) < MAX_CONSTRUCTOR_SLICES else None
         itself = self._analysis.modules.while_constructed(instance, writer)
         frame = Frame(analysis, owner.module, slicer.flow, owner, owner.closure, grad_mode, asked, NO_TARGETS)
-        frame.evidence_of_mode = evidence
+        frame.entry.evidence_of_mode = evidence
         for parameter, value in parameters.items():
             frame.bind(parameter, value)
         frame.bind(first, itself)
@@ -166,7 +166,7 @@ class AttributeWrites:
         for parameter, value in analysis.parameters.bind_arguments(function, instance, arguments).items():
             frame.bind(parameter, value)
         execute(frame, init.body)
-        seen = frame.observations.get(id(call))
+        seen = frame.seen.observations.get(id(call))
         if seen is None or seen.arguments.has_star:
             return None
         assert isinstance(call.func, ast.Attribute)
@@ -184,6 +184,6 @@ def _found_by(owners: list[Class], name: str | None, is_after: bool) -> Class | 
 def _left_in(frame: Frame, path: str, *, is_constructor: bool) -> Value:
     """Everything that an attribute held in a method, which another may find there; of a module in a constructor, what
     it is in the end: `self.net.requires_grad_(False)`."""
-    last = frame.env.get(path) if is_constructor and isinstance(frame.returned, Nothing) else None
+    last = frame.env.get(path) if is_constructor and isinstance(frame.result.returned, Nothing) else None
     held = frame.bound.get(path, NOTHING)
     return last if isinstance(last, (Instance, LibraryObject)) and isinstance(held, type(last)) else held

@@ -229,7 +229,7 @@ class Callers:
             for entry in entries:
                 joined.add(entry.arguments, entry.grad_mode, entry.evidence)
         for call, reference in calls.items():
-            seen = frame.observations.get(id(call))
+            seen = frame.seen.observations.get(id(call))
             if seen is None:
                 if self._analysis.budget.cuts_short():
                     return False
@@ -287,7 +287,7 @@ def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call])
     """How SciPy's optimizers call what they are given: the first argument is an array, or a number."""
     parameters = parameter_names(function.node.args)
     for call in passed_to:
-        seen = frame.observations.get(id(call))
+        seen = frame.seen.observations.get(id(call))
         if seen is not None and isinstance(seen.receiver, Symbol) and parameters:
             called = seen.receiver.name
             called = f"{called}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else called

@@ -159,7 +159,8 @@ class _Runs:
     def observed(self, entry: Entry | None, limit: int) -> Observations:
         self._analysis.refuel(limit)
         frames = self._analysis.entries
-        return frames.frame(self._module, self._scopes, self._targets, self._names, self._guards, entry).observations
+        frame = frames.frame(self._module, self._scopes, self._targets, self._names, self._guards, entry)
+        return frame.seen.observations
 
     def proved(self, found: Observations, limit: int) -> Observations:
         """What would be so with grad mode on as well does not rest on what is said of that."""

@@ -76,7 +76,7 @@ class Entries:
         else:
             parameters, grad_mode, evidence, *_ = entry or self.state(module, scopes)
             frame = Frame(self._analysis, module, slicer.flow, owner, closure, grad_mode, asked, targets, assumed)
-            frame.evidence_of_mode = evidence
+            frame.entry.evidence_of_mode = evidence
             frame.row = node.lineno
             for name, value in parameters.items():
                 frame.bind(name, value)

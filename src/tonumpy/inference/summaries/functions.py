@@ -136,7 +136,7 @@ class FunctionSummaries:
             return True
         if not is_lambda or around is None:
             return False
-        return id(function.node) in around.lambdas_called or id(function.node) in around.lambdas_guessed
+        return id(function.node) in around.seen.lambdas_called or id(function.node) in around.seen.lambdas_guessed
 
     def _captured(self, function: Function) -> tuple[object, ...]:
         """What the variables of the functions around hold that it reads, or an inner function that it calls."""
@@ -163,7 +163,7 @@ class FunctionSummaries:
                 frame = frame.closure
             if frame is not None:
                 frame.change_from_within(path, handed_back(value, arguments))
-                self._first_changed = min(self._first_changed, frame.number)
+                self._first_changed = min(self._first_changed, frame.entry.number)
 
     def _changes_left(self, function: Function, frame: Frame) -> Changes:
         if function.closure is None:
@@ -198,7 +198,9 @@ class FunctionSummaries:
         if isinstance(node, ast.Lambda):
             flow = function.module.derived(def_use_of, node)
             around: Frame | None = function.closure
-            is_seen = around is not None and (id(node) in around.lambdas_called or id(node) in around.lambdas_guessed)
+            is_seen = around is not None and (
+                id(node) in around.seen.lambdas_called or id(node) in around.seen.lambdas_guessed
+            )
             targets = around.targets if around is not None and is_seen else NO_TARGETS
             frame = Frame(self._analysis, function.module, flow, function.owner, around, mode, None, targets)
             bound = self._analysis.parameters.bind_arguments(function, receiver, arguments)
@@ -209,7 +211,7 @@ class FunctionSummaries:
             result = resolve(frame, evaluate(frame, node.body))
             if around is not None and is_seen:
                 around.forget_guesses(id(node))
-                for call, observation in frame.observations.items():
+                for call, observation in frame.seen.observations.items():
                     around.observe(call, observation)
             return result, self._changes_left(function, frame)
         slicer = function.module.derived(Slicer, node)
@@ -225,17 +227,17 @@ class FunctionSummaries:
             frame.bind(name, value)
         falls_through = execute(frame, node.body)
         changes = self._changes_left(function, frame)
-        returned = resolve(frame, frame.returned)
-        if frame.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
-            modes = frame.modes_of_yields
+        returned = resolve(frame, frame.result.returned)
+        if frame.result.is_generator and not decorator_names(node).isdisjoint(_MAKING_CONTEXTS):
+            modes = frame.result.modes_of_yields
             mode_inside = Constant(next(iter(modes)) if len(modes) == 1 else None)
-            returned = LibraryObject(GENERATOR_CONTEXT, arguments=Arguments((frame.yielded, mode_inside)))
-        elif frame.is_generator:
-            returned = Sequence(None, frame.yielded)
+            returned = LibraryObject(GENERATOR_CONTEXT, arguments=Arguments((frame.result.yielded, mode_inside)))
+        elif frame.result.is_generator:
+            returned = Sequence(None, frame.result.yielded)
         elif falls_through:
             returned = join(returned, NONE)
         declared = self._analysis.parameters.annotated(self._analysis.definition_frame(function), node.returns)
-        if frame.is_generator:
+        if frame.result.is_generator:
             return returned, changes
         if _is_abstract(node):
             return (_made_without_grad(declared) if grad_mode is False else declared), changes

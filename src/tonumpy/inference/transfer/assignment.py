@@ -86,9 +86,9 @@ def assign_in_comprehension(frame: Frame, target: ast.expr, value: Value) -> Non
 def _as_assumed(frame: Frame, value: Value, targets: list[ast.expr]) -> Value:
     """Of several tuples, those whose flags are what they are taken to be: `x, is_numpy = to_torch(x)`."""
     flags = [
-        (index, Constant(not frame.assumed[target.id]))
+        (index, Constant(not frame.asked.assumed[target.id]))
         for index, target in enumerate(targets)
-        if isinstance(target, ast.Name) and target.id in frame.assumed
+        if isinstance(target, ast.Name) and target.id in frame.asked.assumed
     ]
     if not flags or not isinstance(value, Union):
         return value
@@ -171,7 +171,7 @@ def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None
     frame.bind(path, value)
     for member in members(frame.env.get(path) or value):
         if isinstance(member, Tensor):
-            frame.put_into_objects |= member.origins
+            frame.objects.put_into |= member.origins
     if isinstance(holder, Instance) and holder.cls != frame.owner:
         frame.refine(owner, holder._replace(written=holder.written | {name}))
 

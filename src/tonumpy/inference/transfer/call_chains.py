@@ -87,7 +87,7 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
             receiver = _as_what_has(frame, resolve(frame, value), link.func.attr)
             if id(link) in frame.targets.calls:
                 frame.observe(id(link), Observation(receiver, tuple(seen), arguments, frame.grad_mode))
-                if id(link) in frame.not_followed:
+                if id(link) in frame.seen.not_followed:
                     return _UNREAD
             called = Symbol(f"{receiver.name}.{link.func.attr}") if isinstance(receiver, Symbol) else receiver
             give_away_modules(frame, link, called)
@@ -216,8 +216,8 @@ def evaluate_arguments(frame: Frame, call: ast.Call) -> Arguments:
     """The values of a call's arguments."""
     positional: list[Value] = []
     has_star = hides_names = False
-    frame.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
-    frame.lambdas_given.update(id(each.value) for each in call.keywords if isinstance(each.value, ast.Lambda))
+    frame.seen.lambdas_given.update(id(each) for each in call.args if isinstance(each, ast.Lambda))
+    frame.seen.lambdas_given.update(id(each.value) for each in call.keywords if isinstance(each.value, ast.Lambda))
     hidden: Value = NOTHING
     for argument in call.args:
         if isinstance(argument, ast.Starred):
@@ -261,7 +261,7 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
     arguments = evaluate_arguments(frame, call)
     if id(call) in frame.targets.calls:
         frame.observe(id(call), Observation(function, (), arguments, frame.grad_mode))
-        if id(call) in frame.not_followed:
+        if id(call) in frame.seen.not_followed:
             return _UNREAD
     result = call_value(frame, function, arguments)
     result = apply_function_habits(result, call.func, arguments, frame)

@@ -63,7 +63,7 @@ def _unsettled(frame: Frame, loop: ast.stmt, name: str) -> Value:
 
 
 def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
-    kept = frame.kept
+    kept = frame.asked.statements
     for statement in body:
         if kept is not None and id(statement) not in kept:
             continue
@@ -71,7 +71,7 @@ def execute(frame: Frame, body: Sequence[ast.stmt]) -> Continues:
         frame.row = statement.lineno
         if id(statement) in frame.targets.statements:
             observe_calls_of_targets(frame, statement)
-        is_read = id(statement) not in frame.unread or id(statement) in frame.targets.calls
+        is_read = id(statement) not in frame.asked.unread or id(statement) in frame.targets.calls
         if not is_read and isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
             if statement.value is not None:
                 observe_calls(frame, statement.value)
@@ -107,8 +107,8 @@ def _branches(frame: Frame, runs: Sequence[Callable[[], Continues]], statement: 
 def _leading_to_targets(frame: Frame, statement: ast.If, ends: list[dict[str, Value]]) -> list[dict[str, Value]]:
     """`if isinstance(x, np.ndarray): x, is_numpy = torch.from_numpy(x), True`: what stands under `if is_numpy:` below
     was made there, for the flag is off at the other ends, and nowhere below is it switched on."""
-    for name, truth in frame.awaited.items():
-        is_settled = not frame.loops and frame.flow.switched[name, truth] <= (statement.end_lineno or 0)
+    for name, truth in frame.asked.awaited.items():
+        is_settled = not frame.control.loops and frame.flow.switched[name, truth] <= (statement.end_lineno or 0)
         if is_settled:
             switched = [end for end in ends if (end.get(name) or frame.env.get(name)) != Constant(not truth)]
             ends = switched or ends
@@ -173,29 +173,29 @@ def _loop(
     a sum and not a product.
     """
     key = id(statement)
-    outermost = not frame.loops
+    outermost = not frame.control.loops
     base = frame.env
     for number in range(MAX_PASSES):
         frame.env = Environment(base)
         if outermost:
-            frame.back_edge_changed = False
+            frame.control.back_edge_changed = False
         loop = Loop(frame.env)
         head = frame.env
-        for name, value in frame.back_edges.get(key, {}).items():
+        for name, value in frame.control.back_edges.get(key, {}).items():
             head.widen(name, value)
-        frame.loops.append(loop)
+        frame.control.loops.append(loop)
         frame.env = Environment(head)
         goes_on = start_pass() and execute(frame, statement.body)
         end_pass()
         rounds = [frame.env.changes_since(head)] if goes_on else []
-        frame.loops.pop()
+        frame.control.loops.pop()
         for changes in (*rounds, *loop.continues):
             for name, value in changes.items():
                 settled = _unsettled(frame, statement, name) if number == MAX_PASSES - 1 else value
                 if _remember(frame, key, name, settled):
-                    frame.back_edge_changed = True
+                    frame.control.back_edge_changed = True
                 head.widen(name, value)
-        if not outermost or not frame.back_edge_changed:
+        if not outermost or not frame.control.back_edge_changed:
             break
     frame.env = Environment(head)
     ends = []
@@ -224,7 +224,7 @@ def _takes_the_first(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 def _remember(frame: Frame, loop: int, name: str, value: Value) -> bool:
     """Add to what came round a loop; whether it was new."""
-    memory = frame.back_edges.setdefault(loop, {})
+    memory = frame.control.back_edges.setdefault(loop, {})
     before = memory.get(name)
     joined = value if before is None else join(before, value)
     memory[name] = joined
@@ -323,20 +323,20 @@ def _while(frame: Frame, statement: ast.While) -> Continues:
 
 
 def _break(frame: Frame, _: ast.Break) -> Continues:
-    if frame.loops:
-        frame.loops[-1].breaks.append(frame.env.changes_since(frame.loops[-1].base))
+    if frame.control.loops:
+        frame.control.loops[-1].breaks.append(frame.env.changes_since(frame.control.loops[-1].base))
     return False
 
 
 def _continue(frame: Frame, _: ast.Continue) -> Continues:
-    if frame.loops:
-        frame.loops[-1].continues.append(frame.env.changes_since(frame.loops[-1].base))
+    if frame.control.loops:
+        frame.control.loops[-1].continues.append(frame.env.changes_since(frame.control.loops[-1].base))
     return False
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
     before = {state: frame.env.get(state) or NOTHING for state in (GRAD_MODE, DEFAULT_DEVICE)}
-    loop = frame.loops[-1] if frame.loops else None
+    loop = frame.control.loops[-1] if frame.control.loops else None
     left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
     suppresses = False
     for item in statement.items:
@@ -375,11 +375,11 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
     base = frame.env
     journal: dict[str, Value] = {}
     found: dict[str, Value] = {}  # what an exception may leave behind
-    frame.journals.append(journal)
+    frame.control.journals.append(journal)
 
     def body() -> Continues:
         goes_on = execute(frame, statement.body)
-        frame.journals.pop()  # not remove(): the journals of nested `try` bodies may be equal
+        frame.control.journals.pop()  # not remove(): the journals of nested `try` bodies may be equal
         found.update((name, join(base.get(name) or NOTHING, value)) for name, value in journal.items())
         return goes_on and execute(frame, statement.orelse)
 
@@ -395,11 +395,11 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
         return run
 
     goes_on = _branches(frame, (body, *(handling(handler) for handler in statement.handlers)))
-    if statement.finalbody and not frame.is_interrupted:
-        after, frame.env, frame.is_interrupted = frame.env, Environment(frame.env), True
+    if statement.finalbody and not frame.control.is_interrupted:
+        after, frame.env, frame.control.is_interrupted = frame.env, Environment(frame.env), True
         frame.env.values.update(found)
         execute(frame, statement.finalbody)
-        frame.env, frame.is_interrupted = after, False
+        frame.env, frame.control.is_interrupted = after, False
     ends_here = not execute(frame, statement.finalbody)
     return goes_on and not ends_here
 

@@ -302,16 +302,16 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     One that is given to a call is called there, one that is kept may be called in any grad mode. Where all its calls
     are in sight they say what it is given, and when.
     """
-    if id(node) in frame.lambdas_called:
+    if id(node) in frame.seen.lambdas_called:
         return
     inside = [id(inner) for inner in walk(node.body) if id(inner) in frame.targets.calls]
     if not inside:
         return
-    if id(node) in frame.lambdas_given or id(node) in frame.lambdas_guessed:
-        frame.lambdas_guessed[id(node)] = inside
+    if id(node) in frame.seen.lambdas_given or id(node) in frame.seen.lambdas_guessed:
+        frame.seen.lambdas_guessed[id(node)] = inside
     base = frame.env
     frame.env = Environment(base)
-    if id(node) not in frame.lambdas_given:
+    if id(node) not in frame.seen.lambdas_given:
         frame.set_grad_mode(None)
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -367,11 +367,12 @@ def _slice(frame: Frame, node: ast.Slice) -> Value:
 
 
 def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
-    frame.is_generator = True
-    frame.modes_of_yields.add(frame.grad_mode)
+    frame.result.modes_of_yields.add(frame.grad_mode)
     if node.value is not None:
         value = resolve(frame, evaluate(frame, node.value))
-        frame.yielded = join(frame.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value)
+        frame.result.yielded = join(
+            frame.result.yielded, item_of(frame, value) if isinstance(node, ast.YieldFrom) else value
+        )
     return Unknown(Reason.SYNTAX)
 
 

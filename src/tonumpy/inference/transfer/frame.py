@@ -61,6 +61,73 @@ class Evaluator(NamedTuple):
     statements: Callable[[Frame, list[ast.stmt]], bool]  # whether the flow comes to their end
 
 
+class Asked:
+    """What of a body is to be run, and what its flags are taken to be."""
+
+    def __init__(self, asked: Slice | None, flow: DefUse, flags: dict[str, bool]) -> None:
+        self.names = None if asked is None else asked.names  # None: every name
+        self.statements = None if asked is None else asked.statements  # those to be run; None: every one
+        self.wants_result = asked is None or asked.wants_result
+        self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
+        self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
+        self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
+        for name, truth in flags.items():
+            (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
+
+
+class Entered:
+    """How the body was entered."""
+
+    def __init__(self, number: int, is_body_of_module: bool) -> None:
+        self.number = number  # among the frames of the analysis
+        self.class_body: Class | None = None  # in which what is evaluated stands
+        self.is_body_of_module = is_body_of_module  # whose variables hold what functions leave in them as well
+        self.evidence_of_mode = PROVED  # what it rests on that grad mode is off
+
+
+class Seen:
+    """What has been observed so far, and the calls and lambdas that are not looked into."""
+
+    def __init__(self) -> None:
+        self.observations: dict[int, Observation] = {}
+        self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
+        self.lambdas_given: set[int] = set()  # to a call that stands around them, which calls them there and then
+        self.lambdas_called: set[int] = set()  # by code in sight, which says what they are given
+        self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
+
+
+class Result:
+    """What the body has returned and yielded so far."""
+
+    def __init__(self) -> None:
+        self.returned: Value = NOTHING
+        self.yielded: Value = NOTHING
+        self.modes_of_yields: set[Fact] = set()
+
+    @property
+    def is_generator(self) -> bool:
+        return bool(self.modes_of_yields)
+
+
+class Control:
+    """The loops and `try` bodies that are being run."""
+
+    def __init__(self) -> None:
+        self.journals: list[dict[str, Value]] = []  # one for each `try` body: what an exception may find
+        self.is_interrupted = False  # in a `finally` that an exception has led to: one within it is run only once
+        self.loops: list[Loop] = []
+        self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
+        self.back_edge_changed = False
+
+
+class Objects:
+    """The names whose attributes are known, and the origins of tensors that are attributes as well."""
+
+    def __init__(self) -> None:
+        self.path_roots: set[str] = set()
+        self.put_into: set[str] = set()
+
+
 class Frame:
     """The state while one body is evaluated. Created, run and dropped by Analysis."""
 
@@ -78,46 +145,27 @@ class Frame:
         *,
         is_body_of_module: bool = False,
     ) -> None:
-        self.number = len(analysis.frames)
         analysis.frames.append(self)
         self.analysis = analysis
-        self.evaluator = analysis.evaluator
         self.module = module
         self.row = 0  # of the statement that is being run, from 1
         self.flow = flow
         self.owner = owner
         self.closure = closure
-        self.class_body: Class | None = None  # in which what is evaluated stands
-        self.relevant = None if asked is None else asked.names  # None: every name
-        self.kept = None if asked is None else asked.statements  # the statements to be run; None: every one
-        self.wants_result = asked is None or asked.wants_result
-        self.unread: frozenset[int] = frozenset() if asked is None else asked.unread
-        self.not_followed: set[int] = set()  # the ids of calls whose result nobody reads
         self.targets = targets
-        self.is_body_of_module = is_body_of_module  # whose variables hold what functions leave in them as well
-        self.assumed: dict[str, bool] = {}  # what flags are taken to be, throughout
-        self.awaited: dict[str, bool] = {}  # what flags that are switched on and off are in the end
-        for name, truth in (assumed or {}).items():
-            (self.assumed if name in flow.times_bound else self.awaited)[name] = truth
+        self.asked = Asked(asked, flow, assumed or {})
+        self.entry = Entered(len(analysis.frames) - 1, is_body_of_module)
         self.env = Environment()
         self.set_grad_mode(grad_mode)
-        self.evidence_of_mode = PROVED  # what it rests on that grad mode is off where the body is entered
-        self.observations: dict[int, Observation] = {}
         self.bound: dict[str, Value] = {}  # the join of everything that a name ever held: what a closure may see
-        self.returned: Value = NOTHING
-        self.yielded: Value = NOTHING
-        self.is_generator = False
-        self.modes_of_yields: set[Fact] = set()
-        self.journals: list[dict[str, Value]] = []  # one for each `try` body being run: what an exception may find
-        self.is_interrupted = False  # in a `finally` that an exception has led to: one within it is run only once
-        self.loops: list[Loop] = []
-        self.back_edges: dict[int, dict[str, Value]] = {}  # what came round each loop so far
-        self.back_edge_changed = False
-        self.path_roots: set[str] = set()
-        self.lambdas_given: set[int] = set()  # to a call that stands around them, which calls them there and then
-        self.lambdas_called: set[int] = set()  # by their names, and nothing else is done with these, or by who has them
-        self.lambdas_guessed: dict[int, list[int]] = {}  # what is observed in those that nobody has been seen to call
-        self.put_into_objects: set[str] = set()  # the origins of tensors that are attributes as well
+        self.seen = Seen()
+        self.result = Result()
+        self.control = Control()
+        self.objects = Objects()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        return self.analysis.evaluator
 
     def begun(self, value: Value) -> Value:
         """With this line behind what has not been known of it before, where somebody asks for that."""
@@ -154,34 +202,34 @@ class Frame:
         self.env.set(GRAD_MODE, Unknown(Reason.SYNTAX) if mode is None else Constant(mode))
 
     def is_relevant(self, name: str | None) -> bool:
-        return self.relevant is None or name in self.relevant
+        return self.asked.names is None or name in self.asked.names
 
     def bind(self, name: str, value: Value) -> None:
         """Bind a name (or an attribute path) to a new value; what was known of its attributes is dropped."""
-        if name in self.assumed and isinstance(value, (Unknown, Constant, NonTensor, Nothing)):
-            value = Constant(self.assumed[name])
-        if self.is_body_of_module and name in self.flow.local_names:
+        if name in self.asked.assumed and isinstance(value, (Unknown, Constant, NonTensor, Nothing)):
+            value = Constant(self.asked.assumed[name])
+        if self.entry.is_body_of_module and name in self.flow.local_names:
             value = self.analysis.names.with_what_functions_leave(self.module, name, value)
         value = with_origin(self.begun(value) if self.analysis.tells_origins else value, name)
         self.env.set(name, value)
-        if name in self.path_roots:
+        if name in self.objects.path_roots:
             self.env.forget_paths(name)
         root, dot, _ = name.partition(".")
         while dot:
-            self.path_roots.add(root)
+            self.objects.path_roots.add(root)
             rest = name[len(root) + 1 :]
             part, dot, _ = rest.partition(".")
             root = f"{root}.{part}"
         before = self.bound.get(name)
         self.bound[name] = value if before is None else join(before, value)
-        for journal in self.journals:
+        for journal in self.control.journals:
             journal[name] = join(journal.get(name, NOTHING), value)
 
     def forget(self, path: str) -> None:
         """Drop what is known of an attribute, as code out of sight has written it; what its class says counts again."""
         if self.env.get(path) is not None:
             self.env.set(path, NOTHING)
-            for journal in self.journals:
+            for journal in self.control.journals:
                 journal[path] = NOTHING
         self.env.forget_paths(path)
 
@@ -191,14 +239,14 @@ class Frame:
         self.env.set(name, self.begun(value) if self.analysis.tells_origins else value)
         root, dot, _ = name.rpartition(".")
         while dot:
-            self.path_roots.add(root)
+            self.objects.path_roots.add(root)
             root, dot, _ = root.rpartition(".")
 
     def change(self, name: str, value: Value) -> None:
         """Replace the value of a name whose object was mutated; handlers of exceptions and closures may see it."""
         self.refine(name, value)
         self.bound[name] = join(self.bound.get(name, NOTHING), value)
-        for journal in self.journals:
+        for journal in self.control.journals:
             journal[name] = join(journal.get(name, NOTHING), value)
 
     def change_all(self, path: str, before: Value, after: Value) -> None:
@@ -272,18 +320,23 @@ class Frame:
     def lookup(self, name: str) -> Value:
         if name in self.flow.local_names:
             value = self.env.get(name)
-            if not self.flow.is_function and self.closure is None and self.class_body is None:
+            if not self.flow.is_function and self.closure is None and self.entry.class_body is None:
                 value = self.analysis.own_promises.named(self.module, name, value)
             if value is not None:
                 return self._as_shared(name, value)
-            if self.loops and name in self.flow.times_bound and self.is_relevant(name) and not self._is_shared(name):
+            if (
+                self.control.loops
+                and name in self.flow.times_bound
+                and self.is_relevant(name)
+                and not self._is_shared(name)
+            ):
                 return NOTHING  # it is bound later in the loop: until then nobody can read it
             return Unknown(Reason.NAME)
         value = self.env.get(name)  # a comprehension's own variable, or a test's refinement of a global
         if value is not None:
             return value
-        if self.class_body is not None:
-            value = self.analysis.attributes.bound_in_body(self.class_body, name)
+        if self.entry.class_body is not None:
+            value = self.analysis.attributes.bound_in_body(self.entry.class_body, name)
             if value is not None:
                 return value
         frame = self.closure
@@ -303,12 +356,12 @@ class Frame:
         return name in self.flow.shared_names
 
     def observe(self, call: int, observation: Observation) -> None:
-        if self.evidence_of_mode and observation.grad_mode is False:
-            observation = observation._replace(evidence=self.evidence_of_mode)
+        if self.entry.evidence_of_mode and observation.grad_mode is False:
+            observation = observation._replace(evidence=self.entry.evidence_of_mode)
         if self.analysis.tells_origins:
             observation = begun(observation, self.begun)
-        before = self.observations.get(call)
-        self.observations[call] = observation if before is None else join_observations(before, observation)
+        before = self.seen.observations.get(call)
+        self.seen.observations[call] = observation if before is None else join_observations(before, observation)
 
     def observe_operation(self, node: ast.expr | ast.AugAssign | ast.Return, first: Value, *others: Value) -> None:
         """What an operator, an index or an assignment works on."""
@@ -316,6 +369,6 @@ class Frame:
 
     def forget_guesses(self, given: int) -> None:
         """A lambda that was given to a call is called there by code in sight, which says what it is given."""
-        for call in self.lambdas_guessed.pop(given, ()):
-            self.observations.pop(call, None)
-        self.lambdas_called.add(given)
+        for call in self.seen.lambdas_guessed.pop(given, ()):
+            self.seen.observations.pop(call, None)
+        self.seen.lambdas_called.add(given)

@@ -109,7 +109,7 @@ def _keep_others_apart(frame: Frame, node: ast.expr, changed: Sequence | Mapping
 def _change_tensor(frame: Frame, receiver: Tensor, path: str | None, name: str, result: Value) -> None:
     if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
         # One that is read from an object may be any that has been put into one.
-        origins = receiver.origins or frozenset(frame.put_into_objects)
+        origins = receiver.origins or frozenset(frame.objects.put_into)
         frame.change_grad(receiver, result._replace(origins=origins))
         if path is None or path.endswith(".data"):
             return  # each time that it is read, `.data` is another tensor
@@ -121,8 +121,8 @@ def _change_tensor(frame: Frame, receiver: Tensor, path: str | None, name: str, 
 
 
 def _change_unknown(frame: Frame, receiver: Unknown, path: str | None, name: str, arguments: Arguments) -> None:
-    if frame.put_into_objects and name.endswith("_"):
-        frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.put_into_objects)))
+    if frame.objects.put_into and name.endswith("_"):
+        frame.change_grad(Tensor(), Tensor(origins=frozenset(frame.objects.put_into)))
     elif path is not None and name == "backward" and not (arguments.positional or arguments.has_star):
         frame.refine(path, receiver._replace(requires_grad=True, param_taint=True))
 
@@ -216,7 +216,7 @@ def _change_parts(frame: Frame, path: str, module: Instance, method: str, argume
 
 def _change_by_itself(frame: Frame, path: str, receiver: Instance, method: str) -> None:
     """What a method of an object's own class does to the object."""
-    if path in frame.path_roots:
+    if path in frame.objects.path_roots:
         _forget_what_is_written(frame, path, receiver, method)
     moved = frame.analysis.modules.moved_by_itself(receiver, method)
     if moved is not receiver:

@@ -19,7 +19,7 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     """Evaluate an expression whose value nobody reads, as far as it takes to see the calls of interest in it."""
     if id(node) in frame.targets.calls:
         if not frame.analysis.watched:  # or it may call the function that is asked about
-            frame.not_followed.add(id(node))
+            frame.seen.not_followed.add(id(node))
         frame.evaluator.expression(frame, node)
         return
     if isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
@@ -29,7 +29,7 @@ def observe_calls(frame: Frame, node: ast.expr) -> None:
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) and not keeps_values:
         # What is called for each item gives what nobody reads, and only that: `[f(x) for x in items]`.
         if id(node.elt) in frame.targets.calls and not frame.analysis.watched:
-            frame.not_followed.add(id(node.elt))
+            frame.seen.not_followed.add(id(node.elt))
         frame.evaluator.expression(frame, node)
         return
     if not isinstance(node, ast.Call) or keeps_values:

@@ -70,16 +70,16 @@ Continues = bool
 
 def is_wanted(frame: Frame, statement: ast.stmt, names: Sequence[str]) -> bool:
     return (
-        frame.relevant is None
+        frame.asked.names is None
         or id(statement) in frame.targets.statements
-        or any(name in frame.relevant for name in names)
+        or any(name in frame.asked.names for name in names)
         or (frame.flow.closures is not None and _changes_by_closure(frame, statement, frame.flow.closures))
     )
 
 
 def _changes_by_closure(frame: Frame, statement: ast.stmt, closures: Closures) -> bool:
     changed = closures.at.get(id(statement))
-    return changed is not None and (frame.relevant is None or not changed.isdisjoint(frame.relevant))
+    return changed is not None and (frame.asked.names is None or not changed.isdisjoint(frame.asked.names))
 
 
 def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
@@ -96,10 +96,12 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     names = [name for target in statement.targets for name in bound_names(target)]
     hand_out_filler(frame, statement.value)
     switched_to = statement.value.value if isinstance(statement.value, ast.Constant) else None
-    if isinstance(switched_to, bool) and any(frame.assumed.get(name, switched_to) is not switched_to for name in names):
+    if isinstance(switched_to, bool) and any(
+        frame.asked.assumed.get(name, switched_to) is not switched_to for name in names
+    ):
         return False  # no way through here leads to where the flag is what it is taken for
-    if not frame.assumed.keys().isdisjoint(names):
-        names.append(next(iter(frame.relevant or ()), ""))
+    if not frame.asked.assumed.keys().isdisjoint(names):
+        names.append(next(iter(frame.asked.names or ()), ""))
     if asks_for_class(statement.value) and isinstance(statement.targets[0], ast.Name):
         # What follows may depend on it, so it is kept where its answer is known, whether asked for or not.
         known = constant_test(frame, statement.value)
@@ -117,9 +119,9 @@ def _assign(frame: Frame, statement: ast.Assign) -> Continues:
         calls, is_handed_over = _only_calls(frame, statement)
         if calls:
             if is_handed_over:
-                frame.lambdas_guessed.setdefault(id(statement.value), [])  # who takes it may be out of sight
+                frame.seen.lambdas_guessed.setdefault(id(statement.value), [])  # who takes it may be out of sight
             else:
-                frame.lambdas_called.add(id(statement.value))
+                frame.seen.lambdas_called.add(id(statement.value))
             # They are looked at whether what they give is asked for or not.
             frame.targets = frame.targets._replace(statements=frame.targets.statements | calls)
     value = evaluate(frame, statement.value)
@@ -168,8 +170,8 @@ def _only_calls(frame: Frame, statement: ast.Assign) -> tuple[frozenset[int], bo
 
 def _narrow_by_assumption(frame: Frame, target: ast.expr, value: ast.expr) -> None:
     """`is_numpy = isinstance(x, np.ndarray)` where is_numpy is taken to be true: so x is an array from here on."""
-    if isinstance(target, ast.Name) and target.id in frame.assumed:
-        narrow(frame, value, frame.assumed[target.id])
+    if isinstance(target, ast.Name) and target.id in frame.asked.assumed:
+        narrow(frame, value, frame.asked.assumed[target.id])
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, given in zip(target.elts, value.elts, strict=True):
             _narrow_by_assumption(frame, part, given)
@@ -299,7 +301,7 @@ def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
 
 def _set_state(frame: Frame, state: str, value: Value) -> None:
     frame.env.set(state, value)
-    for journal in frame.journals:
+    for journal in frame.control.journals:
         journal[state] = join(journal.get(state, NOTHING), value)
 
 
@@ -313,9 +315,11 @@ def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
 
 
 def _return(frame: Frame, statement: ast.Return) -> Continues:
-    if frame.wants_result or id(statement) in frame.targets.statements:
+    if frame.asked.wants_result or id(statement) in frame.targets.statements:
         value = Constant(None) if statement.value is None else evaluate(frame, statement.value)
-        frame.returned = join(frame.returned, frame.begun(value) if frame.analysis.tells_origins else value)
+        frame.result.returned = join(
+            frame.result.returned, frame.begun(value) if frame.analysis.tells_origins else value
+        )
         if id(statement) in frame.targets.calls:
             frame.observe_operation(statement, value)
     return False
@@ -377,7 +381,7 @@ def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef 
         else:
             for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
                 evaluate(frame, base)
-    if frame.is_relevant(statement.name) or frame.relevant is None:
+    if frame.is_relevant(statement.name) or frame.asked.names is None:
         around = frame if frame.flow.is_function or not isinstance(statement, ast.ClassDef) else frame.closure
         frame.bind(statement.name, definition(statement, frame.module, frame.owner, around))
     return True
