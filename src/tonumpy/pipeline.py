@@ -394,8 +394,8 @@ def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tu
         concerns = rule.code.startswith("TNP10") and kind in rule.judges
         message = rule.check(conversion) if concerns else None
         if message is not None:
-            is_repairable = seen.is_sure and not is_unbound
-            yield rule.code, message, compose(rule.repair(conversion, style)) if is_repairable else ()
+            operations = () if is_unbound else compose(rule.repair(conversion, style))
+            yield (rule.code, message, operations) if seen.is_sure else (rule.code, message + seen.doubt, ())
 
 
 def _judgements(

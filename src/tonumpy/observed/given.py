@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lattice.values import Mapping, Sequence, Tensor, members
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import converting_arguments
@@ -37,28 +36,39 @@ class _Argument(NamedTuple):
     name: str | None
 
 
-def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> Given | None:
-    """None where it cannot be told which it is."""
+def spelling_of(node: ast.expr) -> str | None:
+    """As a run names what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
+    if isinstance(node, ast.Subscript):
+        holder = spelling_of(node.value)
+        return f"{holder}[{node.slice.value!r}]" if holder and isinstance(node.slice, ast.Constant) else None
+    if isinstance(node, ast.Attribute):
+        holder = spelling_of(node.value)
+        return f"{holder}.{node.attr}" if holder else None
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> list[Given]:
+    """Nothing where it cannot be told which it is; several where a list is written out that has them."""
     arguments = list(_arguments(call))
     named = dict(held.names)
     for argument in arguments:
         kind = _kind_of_parameter(argument, held)
         if kind is not None:
-            return _within(argument.node, kind, named)
+            return _within(argument, kind, named, seen)
     for argument in arguments:
-        kind = named.get(path_of(argument.node) or "")
+        kind = _kind_of(argument.node, named)
         if kind is not None:
-            return _within(argument.node, kind, named)
+            return _within(argument, kind, named, seen)
     converting = None if consumer is None else {id(each.node) for each in converting_arguments(call, consumer)}
     left = [each for each in arguments if _may_hold(each.node, named)]
     if converting:
         left = [each for each in left if id(each.node) in converting]
     if len(left) != 1:
-        return None
+        return []
     value = _value(left[0], seen)
     is_list = isinstance(value, Sequence) and _is_tensor(value.element)
-    kind = "items" if is_list else "itself" if _is_tensor(value) else ""
-    return _within(left[0].node, kind, named)
+    kind = "items" if is_list else "itself" if _is_tensor(value) else named.get("", "")
+    return _within(left[0], kind, named, seen)
 
 
 def is_known(call: ast.Call, node: ast.expr, seen: Observation | None) -> bool:
@@ -121,21 +131,37 @@ def _kind_of_parameter(argument: _Argument, held: Held) -> str | None:
     return kind if argument.position == position else None
 
 
-def _within(node: ast.expr, kind: str, named: dict[str, str]) -> Given:
-    """The part of a list that is written out, or made by a comprehension, or the argument itself."""
-    if kind == "itself":
-        return Given(node, None, True)
+def _within(argument: _Argument, kind: str, named: dict[str, str], seen: Observation | None) -> list[Given]:
+    """The parts of a list that is written out, or made by a comprehension, or the argument itself."""
+    node = argument.node
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        return Given(node.elt, None, kind == "items")
+        return [Given(node.elt, None, kind == "items")]
     if isinstance(node, ast.DictComp):
-        return Given(node.value, None, kind == "values")
+        return [Given(node.value, None, kind == "values")]
     if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
         parts = node.values if isinstance(node, ast.Dict) else node.elts
-        by_name = [part for part in parts if named.get(path_of(part) or "") == "itself"]
-        left = by_name or [part for part in parts if _may_hold(part, named)]
-        if len(left) == 1 and not isinstance(left[0], ast.Starred):
-            return Given(left[0], None, kind != "" or bool(by_name))
-    return Given(node, _CONTAINERS.get(kind), False)
+        found = [part for part in parts if _kind_of(part, named) == "itself"]
+        if not found:
+            left, value = [part for part in parts if _may_hold(part, named)], _value(argument, seen)
+            is_known = len(left) == 1 or all(value and is_surely_tensor(_part(node, part, value)) for part in left)
+            found = left if is_known else []
+        if found and not any(isinstance(part, ast.Starred) for part in found):
+            return [Given(part, None, kind != "" or _kind_of(part, named) == "itself" or len(found) > 1) for part in found]
+        return [Given(node, _CONTAINERS.get(kind), False)]
+    if kind == "itself":
+        return [Given(node, None, True)]
+    return [Given(node, _CONTAINERS.get(kind), False)]
+
+
+def _kind_of(node: ast.expr, named: dict[str, str]) -> str | None:
+    """What is known of the expression by its own name, or as `batch[key]` of a list or dict that has the tensor."""
+    path = spelling_of(node)
+    if path is not None and path in named:
+        return named[path]
+    if not isinstance(node, ast.Subscript) or isinstance(node.slice, (ast.Constant, ast.Slice)):
+        return None
+    holder = spelling_of(node.value)
+    return "itself" if holder is not None and named.get(holder) in _CONTAINERS else None
 
 
 def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Sequence
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.observed.given import is_surely_tensor
+from tonumpy.observed.given import is_surely_tensor, spelling_of
 from tonumpy.sinks.operators import ORDER, operands_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def mixed_in(
 def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
     left, right = operands.left, operands.right
     assert right is not None
-    second = path_of(right) in names and path_of(left) not in names
+    second = spelling_of(right) in names and spelling_of(left) not in names
     tensor = right if second else left
     if isinstance(node, ast.Compare):
         if isinstance(node.ops[0], ORDER):
@@ -61,7 +60,7 @@ def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | Non
     """What is put into an array, or the index of one."""
     assert operands.key is not None
     parts = operands.key.elts if isinstance(operands.key, ast.Tuple) else [operands.key]
-    of_index = [part for part in parts if path_of(part) in names]
+    of_index = [part for part in parts if spelling_of(part) in names]
     if not of_index and operands.right is None:
         of_index = [part for part in parts if not isinstance(part, (ast.Constant, ast.Slice))]
     if of_index:

@@ -17,6 +17,7 @@ from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import OperationSite, Site, call_span
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught, is_shown_to_raise
+from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     import ast
@@ -56,6 +57,14 @@ class Seen(NamedTuple):
     span: tuple[Position, Position]
     observed: Observed
     is_sure: bool = True
+
+    @property
+    def doubt(self) -> str:
+        """Why no repair is offered, where it is not sure."""
+        if not isinstance(self.conversion, ImplicitConversion) or self.conversion.of_items:
+            return ""
+        told = quoted(self.conversion.argument) or "its argument"
+        return f"; no fix, as the run has not shown whether {told} is the tensor or holds it"
 
 
 def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
@@ -137,20 +146,27 @@ def _implicit(
     if isinstance(site, OperationSite):
         seen = observe(module, [site]).get(id(site.node))
         for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen):
-            yield mixed, True
+            is_of_library = mixed.mixture == "put into array" and any(held.parameter for held in sighting.held)
+            yield (_stored(mixed) if is_of_library else mixed), True
         return
     observation = observe(module, [site]).get(id(site.call))
     consumer = consumer_at(site, observation) if observation is not None else None
     nodes: set[int] = set()
     for held in sighting.held or (NOT_HELD,):
-        given = given_in(site.call, held, consumer, observation)
-        if given is not None and id(given.node) not in nodes:
+        for given in given_in(site.call, held, consumer, observation):
+            if id(given.node) in nodes:
+                continue
             nodes.add(id(given.node))
             converting = () if consumer is None else converting_arguments(site.call, consumer)
             keeps_value = consumer is not None and all(each.keeps_value for each in converting)
             keeps_value = keeps_value and is_known(site.call, given.node, observation)
             found = _implicitly(site, given.node, sighting)
             yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure
+
+
+def _stored(mixed: ImplicitConversion) -> ImplicitConversion:
+    """What is put into an object of a library: its `__setitem__` converts it, and no array does."""
+    return mixed._replace(mixture=None, function=f"{mixed.function} = ...")
 
 
 def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ImplicitConversion:

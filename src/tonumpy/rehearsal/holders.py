@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+from collections import deque
+
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from types import CodeType, FrameType
     from typing import Literal
 
     Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
 
 _MOST = 2_000  # items of a list, or attributes, that are looked at
+_MOST_SEARCHES = 200  # among all objects of Python, which takes some 30 ms each time
+_DEPTH = 2  # of `batch["events"]["lengths"]`
+_LISTS = (list, tuple, set, frozenset, deque)
 _TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
 
 
 class Holder(NamedTuple):
-    """`name` is as the code writes it: `losses`, `self.losses`."""
+    """`name` is as the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there."""
 
     name: str
     kind: Kind
@@ -32,17 +38,52 @@ class Parameter(NamedTuple):
 
 def holders_of(tensor: object, frame: FrameType) -> tuple[Holder, ...]:
     """The names in a frame that hold a tensor, and the attributes of what they hold."""
-    found = []
+    found, keys = [], frame.f_code.co_consts
     for name, value in _names(frame):
         kind = _kind(value, tensor)
         if kind is not None:
             found.append(Holder(name, kind))
-            continue
+            if kind == "itself":
+                continue
+        found += _of_items(name, value, tensor, keys)
         for attribute, held in _attributes(value, frame.f_code.co_names):
             kind = _kind(held, tensor)
             if kind is not None:
                 found.append(Holder(f"{name}.{attribute}", kind))
+            found += _of_items(f"{name}.{attribute}", held, tensor, keys)
     return tuple(found)
+
+
+class Search:
+    """Looks for what holds a tensor that no name holds: a list that a call has just given, or nothing at all."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_SEARCHES
+
+    def holder(self, tensor: object) -> tuple[Holder, ...]:
+        """What is converted is the tensor itself, where no list or dict has it."""
+        if not self._left:
+            return ()
+        self._left -= 1
+        kinds = {type(each) for each in gc.get_referrers(tensor)}
+        return (Holder("", "items" if kinds & {*_LISTS} else "values" if dict in kinds else "itself"),)
+
+
+def _of_items(name: str, value: object, tensor: object, keys: Collection[object], depth: int = 1) -> list[Holder]:
+    """The items that the code names by a constant: `batch["x"]`, `pair[0]`."""
+    if type(value) not in (dict, list, tuple) or len(value) > _MOST:  # type: ignore[arg-type]
+        return []
+    pairs = value.items() if type(value) is dict else enumerate(value)  # type: ignore[arg-type]
+    found = []
+    for key, item in pairs:
+        if type(key) not in (str, int) or key not in keys:
+            continue
+        kind = _kind(item, tensor)
+        if kind is not None:
+            found.append(Holder(f"{name}[{key!r}]", kind))
+        if depth < _DEPTH:
+            found += _of_items(f"{name}[{key!r}]", item, tensor, keys, depth + 1)
+    return found
 
 
 def parameter_of(tensor: object, frame: FrameType) -> Parameter | None:

@@ -15,7 +15,7 @@ from multiprocessing.util import register_after_fork
 
 from tonumpy.boundary.output import open_to_append
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.rehearsal.holders import holders_of, parameter_of
+from tonumpy.rehearsal.holders import Search, holders_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Recorder:
     def __init__(self, folder: str, *, is_first: bool = False) -> None:
         self._folder = folder
         self._is_first = is_first
+        self._search = Search()
         self.before_end: Callable[[], None] = lambda: None
         self._begin()
         if hasattr(os, "register_at_fork"):
@@ -78,7 +79,8 @@ class Recorder:
                 return
         told = event._asdict() | {"stack": event.stack[: max(MOST_FRAMES, own + 1)], "own": own}
         told["is_direct"] = own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own])
-        holders, parameter = _held(tensor, event.stack[own].filename) if own >= 0 and tensor is not None else ((), None)
+        is_sought = own >= 0 and tensor is not None
+        holders, parameter = self._held(event, tensor, event.stack[own].filename) if is_sought else ((), None)
         told |= {"holders": holders, "parameter": parameter}
         with self._lock:
             number = self._known.setdefault(key, len(self._known))
@@ -112,14 +114,17 @@ class Recorder:
         place = None if frame is None else (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
         self._write({"unfollowed": (command, place)})
 
-
-def _held(tensor: object, filename: str) -> tuple[object, object]:
-    """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
-    inner: FrameType | None = None
-    frame: FrameType | None = sys._getframe(3)
-    while frame is not None and frame.f_code.co_filename != filename:
-        inner, frame = frame, frame.f_back
-    if frame is None:
-        return (), None
-    is_called = inner is not None and not is_of_torch(inner.f_code.co_filename)
-    return holders_of(tensor, frame), parameter_of(tensor, inner) if inner is not None and is_called else None
+    def _held(self, event: Event, tensor: object, filename: str) -> tuple[object, object]:
+        """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
+        inner: FrameType | None = None
+        frame: FrameType | None = sys._getframe(3)
+        while frame is not None and frame.f_code.co_filename != filename:
+            inner, frame = frame, frame.f_back
+        if frame is None:
+            return (), None
+        is_called = inner is not None and not is_of_torch(inner.f_code.co_filename)
+        holders = holders_of(tensor, frame)
+        parameter = parameter_of(tensor, inner) if inner is not None and is_called else None
+        if event.way == "array" and event.is_refused and parameter is None and not holders:
+            holders = self._search.holder(tensor)
+        return holders, parameter

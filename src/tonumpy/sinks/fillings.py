@@ -32,21 +32,47 @@ class Filling(NamedTuple):
 
 def filling_of(site: Site | OperationSite | ReturnSite, given: ast.expr) -> Filling | None:
     """None where the list has no name, or nothing in sight makes it."""
-    path = path_of(given)
+    path = _path_of(given)
     if path is None:
         return None
-    is_attribute = "." in path
+    is_attribute = "." in path.partition("[")[0]
     scopes = (each for each in reversed(site.scopes) if isinstance(each, ast.ClassDef if is_attribute else FUNCTIONS))
     scope = next(scopes, site.scopes[0])
     calls, bound = list(_calls(scope, path)), list(_bound(scope, path))
     found = [*calls, *(item for value in bound for item in _items(value))]
     places = tuple(sorted(found, key=lambda each: (each.lineno, each.col_offset)))
+    if not places and is_attribute:
+        return _filled_elsewhere(site.scopes[0], path)
     if not places:
         return Filling(path, (), None, bound[0].lineno) if len(bound) == 1 else None
     harmless = {id(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)}
     harmless |= {id(given), *_measured(scope)}
     readers = (each.lineno for each in _reads(scope, path) if id(each) not in harmless)
     return Filling(path, places, next(readers, None))
+
+
+def _path_of(node: ast.expr) -> str | None:
+    """`self.losses`, or `logs['loss']` under a constant key."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        holder = path_of(node.value)
+        return None if holder is None else f"{holder}[{node.slice.value!r}]"
+    return path_of(node)
+
+
+def _filled_elsewhere(tree: ast.AST, path: str) -> Filling | None:
+    """`trainer.losses`, which the methods of its class fill: the attribute of that name of whatever the file fills."""
+    name = path.rpartition(".")[2]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _FILL
+        and isinstance(node.func.value, ast.Attribute)
+        and node.func.value.attr == name
+    ]
+    places = tuple(sorted(found, key=lambda each: (each.lineno, each.col_offset)))
+    return Filling(path_of(places[0].func.value) or path, places, None) if places else None  # type: ignore[attr-defined]
 
 
 def _calls(scope: ast.AST, path: str) -> Iterator[ast.Call]:
@@ -57,7 +83,7 @@ def _calls(scope: ast.AST, path: str) -> Iterator[ast.Call]:
 
 def is_filling(call: ast.Call, path: str) -> bool:
     """`losses.append(loss)`."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _FILL and path_of(call.func.value) == path
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _FILL and _path_of(call.func.value) == path
 
 
 def _bound(scope: ast.AST, path: str) -> Iterator[ast.expr]:
@@ -65,7 +91,7 @@ def _bound(scope: ast.AST, path: str) -> Iterator[ast.expr]:
     for node in ast.walk(scope):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
-        if any(path_of(target) == path for target in (node.targets if isinstance(node, ast.Assign) else [node.target])):
+        if any(_path_of(target) == path for target in (node.targets if isinstance(node, ast.Assign) else [node.target])):
             yield node.value
 
 
@@ -82,7 +108,9 @@ def _measured(scope: ast.AST) -> Iterator[int]:
             yield from map(id, node.args)
 
 
-def _reads(scope: ast.AST, path: str) -> Iterator[ast.Name | ast.Attribute]:
+def _reads(scope: ast.AST, path: str) -> Iterator[ast.Name | ast.Attribute | ast.Subscript]:
     for node in ast.walk(scope):
-        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and path_of(node) == path:
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or not isinstance(node.ctx, ast.Load):
+            continue
+        if _path_of(node) == path:
             yield node
