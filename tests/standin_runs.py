@@ -16,10 +16,10 @@ _RUN = """
 import json, runpy, sys
 from tonumpy.rehearsal.standin import pretend
 events = []
-program, out, device, stop = sys.argv[1:5]
-sys.argv = [program, *sys.argv[5:]]
+program, out, device, stop, devices = sys.argv[1:6]
+sys.argv = [program, *sys.argv[6:]]
 try:
-    with pretend(device, lambda event, tensor: events.append(event), stop=stop == "True"):
+    with pretend(device, lambda event, tensor: events.append(event), stop=stop == "True", devices=int(devices)):
         runpy.run_path(program, run_name="__main__")
 finally:
     rows = [next((call.row for call in event.stack if call.filename == program), 0) for event in events]
@@ -57,12 +57,12 @@ class Run(NamedTuple):
         return found
 
 
-def run(text: str, folder: Path, *arguments: str, device: str = "cuda", stop: bool = False) -> Run:
+def run(text: str, folder: Path, *arguments: str, device: str = "cuda", stop: bool = False, devices: int = 1) -> Run:
     """Run a program that is called program.py in a folder."""
     program, out = folder / "program.py", folder / "events.json"
     program.write_text(textwrap.dedent(text), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", _RUN, str(program), str(out), device, str(stop), *arguments],
+        [sys.executable, "-c", _RUN, str(program), str(out), device, str(stop), str(devices), *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

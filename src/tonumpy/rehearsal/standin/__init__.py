@@ -23,6 +23,7 @@ from tonumpy.rehearsal.standin import (
     moves,
     registration,
     sending,
+    several,
     sparse,
     storages,
     torchscript,
@@ -63,7 +64,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
     try:
         if device == "npu":
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
-        guards.set_guards(patches, device)
+        guards.set_guards(patches, device, devices)
         names = Names(device, devices)
         warning_places.patch(patches)
         shown = Visible(names)
@@ -81,13 +82,14 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         pinned = factories.patch(patches, names, origins)
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)
+        several.patch(patches, names)
         torchscript.patch(patches, names.kind, names.inner)
-        sparse.patch(patches, names.device, names.inner)
+        sparse.patch(patches, names.outer, names.inner)
         mixing = Mixing(observer, stacks, names, handlers, origins, stop=stop)
         mixing.patch(patches)
         copies = Copies(observer, stacks)
         copies.patch(patches, pinned)
-        registration.register(patches, _KEYS[device], device, mixing.refuse, copies)
+        registration.register(patches, _KEYS[device], names, mixing.refuse, copies)
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
         Conversions(observer, stacks, names, gradients.note, handlers, copies, stop=stop).patch(patches)

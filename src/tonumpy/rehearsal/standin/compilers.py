@@ -1,4 +1,4 @@
-"""What would compile or spread over devices -> the same, run as plain Python on the one stand-in."""
+"""What would compile -> the same, run as plain Python on the stand-in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch._dynamo  # whole before anything is replaced: it compares what torch has with what it expects
-import torch.nn.parallel.scatter_gather
 
-from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.memory import is_inner
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ def patch(patches: Patches, names: Names) -> None:
     """Make them work until `patches` are restored."""
     patches.replace(torch, "compile", _Compile())
     _run_eagerly(patches)
-    patches.replace(torch.nn.parallel.scatter_gather, "Scatter", _Scatter)
     _without_nested_memory(patches, names)
     _without_fast_path(patches)
     _without_fusion(patches)
@@ -33,7 +31,7 @@ def _without_nested_memory(patches: Patches, names: Names) -> None:
 
     def nested_tensor(tensor_list: Any, **options: Any) -> Any:
         layout = options.get("layout")
-        if layout in (None, torch.strided) and names.inner(options.get("device")) == INNER:
+        if layout in (None, torch.strided) and is_inner(names.inner(options.get("device"))):
             warn("torch.nested.nested_tensor: it stays on the CPU, and with layout=torch.jagged it does not")
             hosts = [each.cpu() if isinstance(each, torch.Tensor) else each for each in tensor_list]
             return make(hosts, **(options | {"device": "cpu"}))
@@ -75,16 +73,6 @@ def _run_eagerly(patches: Patches) -> None:
     if set_stance is not None:
         eager = set_stance("force_eager")
         patches.on_exit(lambda: eager.__exit__(None, None, None))
-
-
-class _Scatter:
-    """What `DataParallel` hands its inputs out with."""
-
-    @staticmethod
-    def apply(devices: Any, sizes: Any, dim: int, value: Any) -> tuple[Any, ...]:
-        """The value on the only device."""
-        del devices, sizes, dim
-        return (value.to(INNER),)
 
 
 def _without_fast_path(patches: Patches) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import types
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tonumpy.rehearsal.standin import graphs, libraries, streams
+from tonumpy.rehearsal.standin.memory import here, is_inner, number_of
+from tonumpy.rehearsal.standin.several import on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
 from tonumpy.rehearsal.standin.usage import Usage
 
@@ -24,7 +27,7 @@ _NOTHING = (
     " _sleep"
 ).split()
 _ZERO = (
-    "current_device utilization memory_usage device_memory_used initial_seed"
+    "utilization memory_usage device_memory_used initial_seed"
     " get_sync_debug_mode temperature power_draw clock_rate"
 ).split()
 # As those of an A100: torch says what there is, and nothing is computed with it.
@@ -59,19 +62,6 @@ _TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split(
 _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
 
 
-class _Context:
-    """`with torch.cuda.device(...)`: there is no other."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        del arguments, options
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        return None
-
-
 class _Marks:
     """What `torch.cuda.nvtx` hands its marks to: nobody reads them."""
 
@@ -79,21 +69,27 @@ class _Marks:
         return _constant(name, 0)
 
 
-def _of_memory(usage: Usage) -> dict[str, Any]:
-    def counted(name: str) -> Callable[..., int]:
-        return lambda device=None: usage.asked(name)  # noqa: ARG005
+def _of_memory(usage: Usage, names: Names) -> dict[str, Any]:
+    def at(device: Any) -> int:
+        number = _number(device, names)
+        return here.number if number is None else number
 
-    def acting(act: Callable[[], None]) -> Callable[..., None]:
-        return lambda device=None: act()  # noqa: ARG005
+    def counted(name: str) -> Callable[..., int]:
+        return lambda device=None: usage.asked(name, at(device))
+
+    def reset(device: Any = None) -> None:
+        usage.reset_peak(at(device))
+
+    def mem_get_info(device: Any = None) -> tuple[int, int]:
+        return _MEMORY - usage.asked("reserved", at(device)), _MEMORY
 
     found: dict[str, Any] = dict.fromkeys(("memory_allocated", "current_allocated_memory"), counted("allocated"))
     found["max_memory_allocated"] = counted("peak")
     found |= dict.fromkeys(("memory_reserved", "memory_cached", "driver_allocated_memory"), counted("reserved"))
     found |= dict.fromkeys(("max_memory_reserved", "max_memory_cached"), counted("peak_reserved"))
     resets = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached")
-    found |= dict.fromkeys(resets, acting(usage.reset_peak)) | {"empty_cache": acting(usage.empty_cache)}
-    found["mem_get_info"] = lambda device=None: (_MEMORY - usage.asked("reserved"), _MEMORY)  # noqa: ARG005
-    found["memory_stats"] = lambda device=None: libraries.memory_stats(usage)  # noqa: ARG005
+    found |= dict.fromkeys(resets, reset) | {"empty_cache": usage.empty_cache, "mem_get_info": mem_get_info}
+    found["memory_stats"] = lambda device=None: libraries.memory_stats(usage, at(device))
     return found
 
 
@@ -118,18 +114,19 @@ def answers(names: Names, usage: Usage) -> dict[str, Any]:
         "get_allocator_backend": "native",
         "list_gpu_processes": "",
         "get_device_properties": types.SimpleNamespace(**_PROPERTIES),
-        "default_stream": streams.DEFAULT,
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
-    found |= _of_memory(usage)
+    found |= _of_memory(usage, names)
     found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
     found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
     found |= _seeds()
-    found["get_rng_state_all"] = lambda: [torch.get_rng_state()]
-    found |= {"Stream": Stream, "Event": Event, "device": _Context, "device_of": _Context}
-    found |= {"stream": StreamContext, "StreamContext": StreamContext, "current_stream": streams.current}
-    found["set_device"] = lambda device: names.inner(device) and None
-    found["device"] = _context_of(names)
+    found["get_rng_state_all"] = lambda: [torch.get_rng_state()] * names.count
+    found |= {"Stream": Stream, "Event": Event}
+    found |= {"stream": StreamContext, "StreamContext": StreamContext}
+    found["default_stream"] = lambda device=None: streams.default(_number(device, names))
+    found["current_stream"] = lambda device=None: streams.current(_number(device, names))
+    found |= {"set_device": _setting(names), "current_device": lambda: here.number}
+    found |= {"device": _context_of(names), "device_of": _context_of_tensor()}
     found["get_device_properties"] = _checked(found["get_device_properties"], names)
     found["get_device_name"] = _checked(found["get_device_name"], names)
     found["get_device_capability"] = _checked(found["get_device_capability"], names)
@@ -150,19 +147,49 @@ def _checked(answer: Callable[..., Any], names: Names) -> Callable[..., Any]:
     return checked
 
 
-def _context_of(names: Names) -> type[_Context]:
-    class device(_Context):  # noqa: N801
+def _number(device: Any, names: Names) -> int | None:
+    """Of a device; None is the current one. It must be there."""
+    if device is None or (isinstance(device, Integral) and int(device) < 0):
+        return None
+    if not is_inner(names.inner(device)):
+        raise ValueError(f"Expected a {names.kind} device, but got: {device}")
+    index = device if isinstance(device, Integral) else torch.device(device).index
+    return None if index is None else int(index)
+
+
+def _setting(names: Names) -> Callable[[Any], None]:
+    def set_device(device: Any) -> None:
+        number = _number(device, names)
+        if number is not None:
+            here.number = number
+
+    return set_device
+
+
+def _context_of(names: Names) -> type[on_device]:
+    class device(on_device):  # noqa: N801
         """`with torch.cuda.device(...)`."""
 
         def __init__(self, device: Any = None) -> None:
-            super().__init__()
-            self.idx = 0
+            self.idx = -1 if device is None else getattr(torch.device(device), "index", device)
             self._wanted = device
+            super().__init__(None)
 
         def __enter__(self) -> None:
-            names.inner(self._wanted)
+            self._number = _number(self._wanted, names)
+            super().__enter__()
 
     return device
+
+
+def _context_of_tensor() -> type[on_device]:
+    class device_of(on_device):  # noqa: N801
+        """`with torch.cuda.device_of(tensor)`."""
+
+        def __init__(self, obj: Any) -> None:
+            super().__init__(number_of(obj) if getattr(obj, "is_maia", False) else None)
+
+    return device_of
 
 
 def _seeds() -> dict[str, Any]:
@@ -190,7 +217,7 @@ def _seeds() -> dict[str, Any]:
 def patch(patches: Patches, names: Names) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
     for kind in (Stream, Event):
-        patches.replace(kind, "device", names.device)
+        patches.replace(kind, "device", property(lambda self: torch.device(names.kind, self.device_index)))
     usage = Usage()
     patches.on_exit(usage.end)
     found = answers(names, usage)
@@ -207,7 +234,7 @@ def patch(patches: Patches, names: Names) -> None:
             if place == 0 or name in vars(owner):
                 patches.replace(owner, name, answer)
     if hasattr(module, "default_generators"):
-        patches.replace(module, "default_generators", (torch.default_generator,))
+        patches.replace(module, "default_generators", (torch.default_generator,) * names.count)
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Marks())
     if names.kind == "cuda":
@@ -244,12 +271,12 @@ def _patch_accelerator(patches: Patches, names: Names, found: dict[str, Any]) ->
         "is_available": _constant("is_available", True),
         "device_count": _constant("device_count", names.count),
         "current_accelerator": _constant("current_accelerator", kind),
-        "current_device_index": _constant("current_device_index", 0),
-        "current_device_idx": _constant("current_device_idx", 0),
-        "set_device_index": _constant("set_device_index", None),
-        "set_device_idx": _constant("set_device_idx", None),
-        "device_index": _Context,
-        "get_memory_info": _constant("get_memory_info", (_MEMORY, _MEMORY)),
+        "current_device_index": found["current_device"],
+        "current_device_idx": found["current_device"],
+        "set_device_index": found["set_device"],
+        "set_device_idx": found["set_device"],
+        "device_index": found["device"],
+        "get_memory_info": found["mem_get_info"],
         "empty_host_cache": _constant("empty_host_cache", None),
     }
     for name in vars(accelerator):

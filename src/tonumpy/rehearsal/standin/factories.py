@@ -127,9 +127,9 @@ def _generator(names: Names) -> Any:
         def __new__(cls, device: Any = "cpu") -> Any:
             wanted = torch.device(device)
             made = base.__new__(cls, "cpu" if wanted.type == names.kind else wanted)
-            made._wanted = names.device if wanted.type == names.kind else wanted
+            made._wanted = wanted
             if wanted.type == names.kind:
-                names.check(wanted.index)
+                made._wanted = names.outer(names.inner(wanted))
                 _of_device[made._cdata] = made
             return made
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.memory import INNER, to_host
+from tonumpy.rehearsal.standin.memory import INNER, is_inner, to_host
 from tonumpy.rehearsal.standin.refusals import is_refusal
 from tonumpy.rehearsal.standin.warning import warn
 
@@ -56,7 +56,7 @@ def _on_host(value: Any, inner: Inner) -> Any:
     if isinstance(value, torch.UntypedStorage):
         return _storage_on_host(value)
     if isinstance(value, (str, torch.device)):
-        return _CPU if inner(value) == INNER else value
+        return _CPU if is_inner(inner(value)) else value
     return value
 
 

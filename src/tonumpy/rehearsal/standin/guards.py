@@ -8,6 +8,8 @@ own function makes one for CUDA that counts one, in the place of one that counts
 from __future__ import annotations
 
 import ctypes
+import platform
+import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +29,38 @@ _WINDOWS_REGISTRY = (
 )
 
 
+# A table of functions of C++: two words before the first function, and no more than these after it.
+_HEADER, _MOST_FUNCTIONS = 2, 40
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+_MARK = b"\xf3\x0f\x1e\xfa"  # endbr64, which some compilers put first
+_Count = ctypes.CFUNCTYPE(ctypes.c_int8, ctypes.c_void_p)
+_kept: list[object] = []  # torch's threads may ask as long as the process lives
+
+
+def _gives_on_x86(number: int) -> bytes:
+    return b"\xb8" + struct.pack("<i", number) + b"\xc3"  # mov eax, number; ret
+
+
+def _gives_on_arm(number: int) -> bytes:
+    return struct.pack("<II", 0x52800000 | number << 5, 0xD65F03C0)  # mov w0, number; ret
+
+
+_GIVES = {
+    "x86_64": _gives_on_x86,
+    "amd64": _gives_on_x86,
+    "aarch64": _gives_on_arm,
+    "arm64": _gives_on_arm,
+}
+
+
 class NoGuardError(RuntimeError):
     """This build of torch cannot be given a device."""
 
 
-def set_guards(patches: Patches, kind: str) -> None:
-    """Give the stand-in, and the kind of device that it stands for, guards until `patches` are restored."""
+def set_guards(patches: Patches, kind: str, count: int = 1) -> None:
+    """Give the stand-in, and the kind of device that it stands for, guards until `patches` are restored.
+
+    With a `count` above 1 autograd finds that many devices of the stand-in."""
     table = registry()
     ensure = getattr(torch._C, "_ensureCUDADeviceGuardSet", None)
     if table is None or ensure is None or table[_KINDS["meta"]] is None:
@@ -46,6 +74,34 @@ def set_guards(patches: Patches, kind: str) -> None:
     for name in ("maia", kind):
         if table[_KINDS[name]] is None:
             table[_KINDS[name]] = table[_KINDS["meta"]]
+    if count > 1:
+        table[_KINDS["maia"]] = _counting(table[_KINDS["meta"]], count)
+
+
+def _counting(guard: int, count: int) -> int:
+    """The address of a guard like this one, which says that there are so many devices.
+
+    It is an object without fields: only its table of functions is another. Which of these counts is known from the code
+    itself, which is the first there that gives 1; the first of all gives the kind of device."""
+    table = ctypes.c_void_p.from_address(guard).value or 0
+    words = (ctypes.c_void_p * _MOST_FUNCTIONS).from_address(table - _HEADER * _WORD)
+    codes = _GIVES.get(platform.machine().lower())
+    if codes is None or not _begins(words[_HEADER], codes(_KINDS["meta"])):
+        raise NoGuardError(f"torch {torch.__version__} cannot be given several stand-ins on this platform")
+    place = next((at for at in range(_HEADER, 24 + _HEADER) if _begins(words[at], codes(1))), None)
+    if place is None:
+        raise NoGuardError(f"torch {torch.__version__} cannot be given several stand-ins: no guard counts them")
+    copied = (ctypes.c_void_p * _MOST_FUNCTIONS)(*words)
+    answer = _Count(lambda _: count)
+    copied[place] = ctypes.cast(answer, ctypes.c_void_p).value
+    made = (ctypes.c_void_p * 1)(ctypes.addressof(copied) + _HEADER * _WORD)
+    _kept.append((answer, copied, made))
+    return ctypes.addressof(made)
+
+
+def _begins(address: int | None, code: bytes) -> bool:
+    found = ctypes.string_at(address or 0, len(code) + len(_MARK)) if address else b""
+    return found.removeprefix(_MARK).startswith(code)
 
 
 def _show_config_as_before(patches: Patches) -> None:

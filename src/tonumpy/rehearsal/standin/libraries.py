@@ -34,14 +34,14 @@ def patch(patches: Patches) -> None:
         patches.replace(torch.version, "cuda", _CUDA)
 
 
-def memory_stats(usage: Usage) -> dict[str, int]:
+def memory_stats(usage: Usage, number: int) -> dict[str, int]:
     """All that the allocator counts; what is known is how many bytes there are."""
     names = [f"{what}.{area}.{kind}" for what in _COUNTED for area in _AREAS for kind in _KINDS]
     names += [f"{what}.{kind}" for what in ("oversize_allocations", "oversize_segments") for kind in _KINDS]
     stats = dict.fromkeys([*sorted(names), *_SINGLE], 0)
     for what, now, peak in (("allocated", "allocated", "peak"), ("reserved", "reserved", "peak_reserved")):
-        stats[f"{what}_bytes.all.current"] = usage.asked(now)
-        stats[f"{what}_bytes.all.peak"] = usage.asked(peak)
+        stats[f"{what}_bytes.all.current"] = usage.asked(now, number)
+        stats[f"{what}_bytes.all.peak"] = usage.asked(peak, number)
     return stats
 
 

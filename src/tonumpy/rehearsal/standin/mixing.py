@@ -15,6 +15,7 @@ from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.falling_back import REFUSAL
 from tonumpy.rehearsal.standin.kernels import tensors_in
+from tonumpy.rehearsal.standin.memory import INNER
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Mixing:
         self._handlers = handlers
         self._observer = observer
         self._stacks = stacks
-        self._message = f"{REFUSAL}{names.device} and cpu!"
+        self._outer = names.outer
         self._stop = stop
         self._compared = threading.local()
 
@@ -90,16 +91,25 @@ class Mixing:
         """Tell of the first of these tensors on the CPU among what the operator is `given`, unless it takes them."""
         schema = op._schema
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
-        if not off[0].is_cpu or _takes(name, given) or self._is_of_a_former():
+        is_host = off[0].is_cpu
+        if not (is_host or off[0].is_maia) or (is_host and _takes(name, given)) or self._is_of_a_former():
             return
+        message = self._message(off[0], given)
         is_handled = False
         try:
             is_handled = self._handlers.handle(RuntimeError)
-            self._tell(off[-1 if "index_put" in name else 0], given, is_handled=is_handled)
+            self._tell(off[-1 if "index_put" in name else 0], given, message, is_handled=is_handled)
         except Exception as problem:
             warn(f"{name}: tensors of two devices are not told of ({type(problem).__name__}: {problem})")
         if self._stop or is_handled:
-            raise RuntimeError(self._message)
+            raise RuntimeError(message)
+
+    def _message(self, off: Any, given: Any) -> str:
+        """In torch's words; of two accelerators the first argument's is named first."""
+        on = next((each for each in tensors_in(given) if each.is_maia), None)
+        device = torch._C.TensorBase.device.__get__
+        first = self._outer(INNER if on is None else device(on))
+        return f"{REFUSAL}{first} and {self._outer(device(off))}!"
 
     def _is_of_a_former(self) -> bool:
         """Whether a gradient is computed, of what was told of when it went forward."""
@@ -112,8 +122,8 @@ class Mixing:
                 return True
         return True
 
-    def _tell(self, off: Any, given: Any, *, is_handled: bool) -> None:
-        error = ("RuntimeError", self._message)
+    def _tell(self, off: Any, given: Any, message: str, *, is_handled: bool) -> None:
+        error = ("RuntimeError", message)
         tensor = getattr(self._compared, "tensor", None)
         reasons: tuple[Reason, ...] = ("mixed",) if tensor is None else ("device",)
         told = off if tensor is None else tensor

@@ -13,7 +13,7 @@ import torch
 
 from tonumpy.rehearsal.standin import sparse
 from tonumpy.rehearsal.standin.falling_back import falling_back
-from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.memory import inner_at, is_inner
 from tonumpy.rehearsal.standin.refusals import ordinal
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Names:
         self.kind = kind
         self.count = count
         self.device = torch.device(kind, 0)
+        self._devices = tuple(torch.device(kind, number) for number in range(count))
 
     def inner(self, value: Any) -> Any:
         """An argument that may say a device, in C++'s words."""
@@ -59,7 +60,11 @@ class Names:
         if not isinstance(value, torch.device) or value.type != self.kind:
             return value
         self.check(value.index)
-        return INNER
+        return inner_at(value.index)
+
+    def outer(self, value: Any) -> Any:
+        """A device in C++'s words, in the program's."""
+        return self._devices[value.index or 0] if value.type == "maia" else value
 
     def check(self, index: int | None) -> None:
         """Raise what torch does of a number of a device that is not there."""
@@ -109,12 +114,11 @@ class Names:
 
     def patch(self, patches: Patches, origins: Origins) -> None:
         """Let tensors speak the program's words until `patches` are restored."""
-        seen, inner, kind = self.device, self.inner, self.kind
+        inner, outer, kind = self.inner, self.outer, self.kind
         device_of, to, type_of = _Base.device.__get__, _Base.to, _Base.type
 
         def device(self: Any) -> Any:
-            found = device_of(self)
-            return seen if found.type == "maia" else found
+            return outer(device_of(self))
 
         def is_kind(self: Any) -> bool:
             return bool(self.is_maia)
@@ -129,8 +133,8 @@ class Names:
             return result if result is self else origins.note(result, "moved there")
 
         def move(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-            inner(seen if device is None else device)
-            return to_(self, INNER, non_blocking=non_blocking, **kwargs)
+            there = inner(kind if device is None else device)
+            return to_(self, there, non_blocking=non_blocking, **kwargs)
 
         def new_tensor(self: Any, data: Any, **kwargs: Any) -> Any:
             return torch.tensor(data, **({"dtype": self.dtype, "device": self.device} | kwargs))
@@ -140,7 +144,7 @@ class Names:
                 return type_of(self) if not self.is_maia else f"torch.{kind}.{_TYPES.get(self.dtype, 'Tensor')}"
             named = dtype if isinstance(dtype, str) else getattr(dtype, "standin_name", None)
             if named is not None and named.startswith(f"torch.{kind}."):
-                return to(self, INNER, _DTYPES[named.rpartition(".")[2]])
+                return to(self, inner(kind), _DTYPES[named.rpartition(".")[2]])
             return type_of(self, dtype, non_blocking, **kwargs)
 
         def record_stream(self: Any, stream: Any) -> None:
@@ -187,19 +191,21 @@ class Names:
 
 def _new(tensor: Any, *args: Any) -> Any:
     """`tensor.new(...)` of old: a size, or data."""
+    device = _Base.device.__get__(tensor)
     if args and not all(isinstance(each, int | torch.Size) for each in args):
         data = args[0].tolist() if isinstance(args[0], Tensor) else args[0]
-        return torch.tensor(data, dtype=tensor.dtype, device=INNER)
-    return torch.empty(*(args or (0,)), dtype=tensor.dtype, device=INNER)
+        return torch.tensor(data, dtype=tensor.dtype, device=device)
+    return torch.empty(*(args or (0,)), dtype=tensor.dtype, device=device)
 
 
 def _to_of_sparse(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`to` of a sparse tensor on the CPU."""
     like = [each.is_maia for each in args if isinstance(each, Tensor)]
-    if INNER not in (*args, kwargs.get("device")) and not any(like):
+    if not any(map(is_inner, (*args, kwargs.get("device")))) and not any(like):
         return _Base.to(tensor, *args, **kwargs)
-    args = tuple(torch.device("cpu") if each == INNER else each for each in args if not isinstance(each, Tensor))
-    return sparse.wrapped(_Base.to(tensor, *args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {})))
+    there = next((each for each in (*args, kwargs.get("device")) if is_inner(each)), None)
+    args = tuple(torch.device("cpu") if is_inner(each) else each for each in args if not isinstance(each, Tensor))
+    return sparse.wrapped(_Base.to(tensor, *args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {})), there)
 
 
 def _old_type(name: str, dtype: Any) -> Any:
@@ -209,8 +215,8 @@ def _old_type(name: str, dtype: Any) -> Any:
 
         def __call__(cls, *args: Any) -> Any:
             if args and not all(isinstance(each, int) for each in args):
-                return torch.tensor(*args, dtype=dtype, device=INNER)
-            return torch.empty(*(args or (0,)), dtype=dtype, device=INNER)
+                return torch.tensor(*args, dtype=dtype, device=inner_at(None))
+            return torch.empty(*(args or (0,)), dtype=dtype, device=inner_at(None))
 
     return Meta(
         name.rpartition(".")[2], (), {"standin_name": name, "dtype": dtype, "__module__": name.rpartition(".")[0]}

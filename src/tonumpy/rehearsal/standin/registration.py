@@ -13,9 +13,11 @@ from tonumpy.rehearsal.standin.copies import MAY_WAIT, WAITS
 from tonumpy.rehearsal.standin.factories import is_of_device
 from tonumpy.rehearsal.standin.mixing import TAKES_NO_SCALAR
 from tonumpy.rehearsal.standin.refusals import refusing
+from tonumpy.rehearsal.standin.several import placing
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.copies import Copies
+    from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
 
 _has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -27,7 +29,7 @@ _GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_res
 _IS_TRACED_INSIDE = frozenset({"aten::convolution"})
 
 
-def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies: Copies) -> None:
+def register(patches: Patches, key: str, names: Names, mixed: kernels.Mixed, copies: Copies) -> None:
     """Make torch compute on the stand-in until `patches` are restored.
 
     Tensors for the device of dispatch key `key` are made there.
@@ -38,7 +40,9 @@ def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies
     patches.on_exit(aten._destroy)
     for library in (rest, aten):
         _keep_at_exit(library)
-    rest.m.fallback("MAIA", _Rest(mixed), False)
+    kind, is_one = names.kind, names.count == 1
+    computed = _Rest(mixed)
+    rest.m.fallback("MAIA", computed if is_one else placing(None, computed, mixed), False)
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("aten::"):
             op = _operator(name)
@@ -47,12 +51,15 @@ def register(patches: Patches, key: str, kind: str, mixed: kernels.Mixed, copies
                 kernel = copies.waits(name, kernel)
             if kernel is not None:
                 kernel = refusing(name, op, kernel, kind, is_of_device)
+                if not is_one and not _is_in_place_of_memory(name, op):
+                    kernel = placing(op, kernel, mixed)
                 aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
                 if _is_factory(op):
                     aten.m.impl(name[len("aten::") :], key, kernel, False)
     _follow(patches, key)
     for name, kernel in special.COMPOSED.items():
-        aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
+        placed = kernel if is_one else placing(_operator(name), kernel, mixed)
+        aten.m.impl(name[len("aten::") :], "MAIA", placed, False)
 
 
 def _keep_at_exit(library: Any) -> None:
@@ -114,6 +121,11 @@ def _is_factory(op: Any) -> bool:
     return any(each.name == "device" for each in arguments) and not any(
         "Tensor" in str(each.type) for each in arguments
     )
+
+
+def _is_in_place_of_memory(name: str, op: Any) -> bool:
+    """Whether it only reads or changes where in its memory a tensor lies."""
+    return name not in special.KERNELS and (_is_view(op) or torch.Tag.inplace_view in op.tags)
 
 
 def _is_view(op: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import torchscript
-from tonumpy.rehearsal.standin.memory import INNER, to_host
+from tonumpy.rehearsal.standin.memory import inner_at, is_inner, number_of, to_host
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -25,19 +25,21 @@ _FACTORIES = (
     "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor"
 ).split()
 _METHODS = "to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_mask".split()
-_ANSWERS = {"device": INNER, "is_maia": True, "is_cpu": False}
+_ANSWERS = {"is_maia": True, "is_cpu": False}
 
 
 class SparseTensor(torch.Tensor):  # type: ignore[misc]
     """A sparse tensor of the stand-in."""
 
     held: Any
+    there: Any  # the device, in C++'s words
 
     @staticmethod
-    def __new__(cls: Any, held: Any) -> Any:
+    def __new__(cls: Any, held: Any, there: Any = None) -> Any:
         """`held` is the tensor on the CPU."""
-        made = Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype, device=INNER)
-        made.held = held
+        there = there or inner_at(None)
+        made = Tensor._make_wrapper_subclass(cls, held.shape, dtype=held.dtype, device=there)
+        made.held, made.there = held, there
         return made
 
     @classmethod
@@ -46,8 +48,8 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
         del types
         kwargs = kwargs or {}
         asked = getattr(getattr(func, "__self__", None), "__name__", "")
-        if func.__name__ == "__get__" and asked in _ANSWERS:
-            return _ANSWERS[asked]
+        if func.__name__ == "__get__" and (asked in _ANSWERS or asked == "device"):
+            return _ANSWERS.get(asked) or (args[0].there if asked == "device" else False)
         with torch._C.DisableTorchFunctionSubclass():
             known: dict[int, Any] = {}
             if func is torch.autograd.grad or func is torch.autograd.backward:
@@ -67,17 +69,17 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
         return _devices(func(*_hosts(args, known), **_hosts(kwargs or {}, known)), known)
 
 
-def wrapped(tensor: Any) -> Any:
-    """A sparse tensor on the CPU as one of the stand-in."""
-    return SparseTensor(tensor)
+def wrapped(tensor: Any, there: Any = None) -> Any:
+    """A sparse tensor on the CPU as one of the stand-in, on this device or the current one."""
+    return SparseTensor(tensor, there)
 
 
-def patch(patches: Patches, seen: Any, inner: Callable[[Any], Any]) -> None:
+def patch(patches: Patches, outer: Callable[[Any], Any], inner: Callable[[Any], Any]) -> None:
     """Make sparse tensors of the stand-in until `patches` are restored."""
     checks = torch.sparse.check_sparse_tensor_invariants
     if not checks.is_enabled():
         checks.disable()  # they are, and torch would warn that nobody has said so
-    patches.replace(SparseTensor, "device", property(lambda self: seen))  # noqa: ARG005
+    patches.replace(SparseTensor, "device", property(lambda self: outer(self.there)))
     for name in _FACTORIES:
         torchscript.replace(patches, name, _factory(getattr(torch, name), inner))
     for name in _METHODS:
@@ -91,10 +93,11 @@ def _factory(function: Callable[..., Any], inner: Callable[[Any], Any]) -> Calla
         if device is None:
             is_here = any(isinstance(each, Tensor) and each.is_maia for each in (*args, *kwargs.values()))
         else:
-            is_here = inner(device) == INNER
+            is_here = is_inner(inner(device))
         if not is_here:
             return function(*args, **kwargs)
-        return wrapped(function(*_hosts(args, {}), **_hosts(kwargs, {}) | {"device": "cpu"}))
+        there = inner(device) if device is not None else None
+        return wrapped(function(*_hosts(args, {}), **_hosts(kwargs, {}) | {"device": "cpu"}), there)
 
     factory.__name__ = factory.__qualname__ = function.__name__
     return factory
@@ -104,7 +107,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.is_maia or isinstance(self, SparseTensor):
             return function(self, *args, **kwargs)
-        return wrapped(function(self.cpu(), *map(_host, args), **kwargs))
+        return wrapped(function(self.cpu(), *map(_host, args), **kwargs), inner_at(number_of(self)))
 
     method.__name__ = function.__name__
     method.__qualname__ = f"Tensor.{function.__name__}"
@@ -120,7 +123,7 @@ def _host(value: Any, known: dict[int, Any] | None = None) -> Any:
         # Where a gradient is wanted it must find its way back; elsewhere the same memory lets writes arrive.
         return value.cpu() if value.requires_grad and torch.is_grad_enabled() else to_host(value.detach())
     if isinstance(value, torch.device):
-        return _CPU if value == INNER else value
+        return _CPU if is_inner(value) else value
     return value
 
 
@@ -141,15 +144,16 @@ def _held(values: Any) -> Any:
     return values.held if isinstance(values, SparseTensor) else values
 
 
-def _devices(result: Any, known: dict[int, Any]) -> Any:
+def _devices(result: Any, known: dict[int, Any], there: Any = None) -> Any:
+    there = there or next((each.there for each in known.values()), None) or inner_at(None)
     if id(result) in known:
         return known[id(result)]
     if isinstance(result, Tensor):
         if isinstance(result, SparseTensor) or not result.is_cpu:
             return result
-        return result.to(INNER) if result.layout is torch.strided else wrapped(result)
+        return result.to(there) if result.layout is torch.strided else wrapped(result, there)
     if isinstance(result, tuple | list):
-        made = [_devices(each, known) for each in result]
+        made = [_devices(each, known, there) for each in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
 

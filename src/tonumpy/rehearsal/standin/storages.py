@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.falling_back import falling_back
-from tonumpy.rehearsal.standin.memory import INNER
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -19,29 +18,29 @@ Storage = torch.UntypedStorage
 
 def patch(patches: Patches, names: Names) -> None:
     """Make storages work until `patches` are restored."""
-    seen, kind = names.device, names.kind
+    inner, outer, kind = names.inner, names.outer, names.kind
     device_of = torch._C.StorageBase.device.__get__
     clone = Storage.clone
 
     def device(self: Any) -> Any:
-        found = device_of(self)
-        return seen if found.type == "maia" else found
+        return outer(device_of(self))
 
     def is_kind(self: Any) -> bool:
         return bool(device_of(self).type == "maia")
 
     def clone_(self: Any) -> Any:
-        return clone(self) if device_of(self).type != "maia" else _tensor(self, INNER).clone().untyped_storage()
+        at = device_of(self)
+        return clone(self) if at.type != "maia" else _tensor(self, at).clone().untyped_storage()
 
     def move(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        del device, non_blocking
-        at = device_of(self)
-        return self if at.type == "maia" else _tensor(self, at).to(INNER).untyped_storage()
+        del non_blocking
+        at, there = device_of(self), inner(kind if device is None else device)
+        return self if at == there else _tensor(self, at).to(there).untyped_storage()
 
     def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
         wanted = torch.device(device)
         if wanted.type == kind:
-            return move(self)
+            return move(self, wanted)
         return self if wanted == device_of(self) else torch._utils._to(self, wanted, non_blocking)
 
     resize, nbytes, shrunk = Storage.resize_, Storage.nbytes, dict[int, int]()

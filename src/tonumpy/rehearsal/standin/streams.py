@@ -10,6 +10,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from tonumpy.rehearsal.standin.memory import here
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,12 +25,15 @@ class Stream:
     _numbers = iter(range(1, 2**62))
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
-        del device, options
+        del options
         self.priority = min(_LOWEST, max(_HIGHEST, priority))
         self.stream_id = self.cuda_stream = self.sycl_queue = next(self._numbers)
-        self.device_index = 0
+        self.device_index = _index(device)
         self.copies = 0  # how many were begun on it
         self.waited: dict[Stream, int] = {}  # how many of others it lets finish before it goes on
+
+    def __repr__(self) -> str:
+        return f"<torch.{self.device.type}.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
@@ -70,11 +75,11 @@ class Stream:
         return event
 
     def __enter__(self) -> Stream:
-        _stack().append(self)
+        _enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _stack().pop()
+        _leave()
 
 
 class Event:
@@ -86,14 +91,18 @@ class Event:
         del enable_timing, options
         self._at = 0.0
         self.event_id = self.cuda_event = 0
+        self.device_index = here.number
         self.stream: Stream | None = None
         self.copies = 0  # of that stream, up to here
+
+    def __repr__(self) -> str:
+        return f"<torch.{self.device.type}.Event {'uninitialized' if self.stream is None else hex(self.event_id)}>"
 
     def record(self, stream: Any = None) -> None:
         """Note the time."""
         self._at = time.perf_counter()
         self.stream = stream or current()
-        self.copies = self.stream.copies
+        self.copies, self.device_index = self.stream.copies, self.stream.device_index
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds to another moment."""
@@ -121,14 +130,22 @@ class StreamContext:
         self.stream = stream
 
     def __enter__(self) -> Any:
-        _stack().append(self.stream or current())
+        _enter(self.stream or current())
         return self.stream
 
     def __exit__(self, *error: object) -> None:
-        _stack().pop()
+        _leave()
 
 
-DEFAULT = Stream()
+def _index(device: Any) -> int:
+    """The number of a device as a program may name it; the current one's, where it gives none."""
+    if isinstance(device, str):
+        device = device.partition(":")[2] or None
+    index = getattr(device, "index", device) if device is not None else None
+    return here.number if index is None or callable(index) else int(index)
+
+
+_defaults: dict[int, Stream] = {}
 _here = threading.local()
 # Called with a stream that the host has waited for (None: all), and how many of its copies have been made.
 _waiting: list[Callable[[Stream | None, int], None]] = []
@@ -154,22 +171,42 @@ def synchronize(device: Any = None) -> None:
         act(None, 0)
 
 
-def current(device: Any = None) -> Stream:
-    """That of this thread."""
-    del device
-    stack = _stack()
-    return stack[-1] if stack else DEFAULT
+def default(number: int | None = None) -> Stream:
+    """That of a device on which nobody has chosen another."""
+    number = here.number if number is None else number
+    if number not in _defaults:
+        made = Stream(number)
+        made.stream_id = made.cuda_stream = made.sycl_queue = 0
+        return _defaults.setdefault(number, made)
+    return _defaults[number]
+
+
+def current(number: int | None = None) -> Stream:
+    """That of this thread, on a device."""
+    number = here.number if number is None else number
+    return next((each for each, _ in reversed(_stack()) if each.device_index == number), None) or default(number)
 
 
 def set_current(stream: Stream | None) -> None:
     """Make it that of this thread."""
-    stack = _stack()
     if stream is not None:
-        stack[-1:] = [stream]
+        _stack()[-1:] = [(stream, here.number)]
+        here.number = stream.device_index
 
 
-def _stack() -> list[Stream]:
-    stack: list[Stream] | None = getattr(_here, "stack", None)
+def _enter(stream: Stream) -> None:
+    """The stream is current on its device, which is the current one."""
+    _stack().append((stream, here.number))
+    here.number = stream.device_index
+
+
+def _leave() -> None:
+    _, here.number = _stack().pop()
+
+
+def _stack() -> list[tuple[Stream, int]]:
+    """Each stream, and the device that was current before it."""
+    stack: list[tuple[Stream, int]] | None = getattr(_here, "stack", None)
     if stack is None:
         stack = _here.stack = []
     return stack

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.jit._builtins
 
-from tonumpy.rehearsal.standin.memory import INNER
+from tonumpy.rehearsal.standin.memory import inner_at, is_inner
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def patch(patches: Patches, kind: str, inner: Callable[[Any], Any]) -> None:
 
     @functools.wraps(load)
     def loaded(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if map_location is not None and inner(map_location) != INNER:
+        if map_location is not None and not is_inner(inner(map_location)):
             return load(f, map_location, *args, **kwargs)
         start = f.tell() if map_location is None and hasattr(f, "tell") else None
         try:
@@ -60,7 +60,7 @@ def patch(patches: Patches, kind: str, inner: Callable[[Any], Any]) -> None:
                 raise
             if start is not None:
                 f.seek(start)
-        return load(f, "cpu", *args, **kwargs).to(INNER)
+        return load(f, "cpu", *args, **kwargs).to(inner_at(None) if map_location is None else inner(map_location))
 
     apply = torch.jit.ScriptModule._apply
 
