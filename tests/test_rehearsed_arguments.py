@@ -1,4 +1,4 @@
-"""What a run tells of how a tensor came to a conversion: which argument, which item, which list, and what repairs it."""
+"""What a run tells of how a tensor came to a conversion: which argument, item or list, and what repairs it."""
 
 from __future__ import annotations
 

@@ -95,8 +95,9 @@ REFUSED = """
 
     for word in ("x + y", "y + x", "torch.cat([x, y])", "x @ y", "x.add_(y)", "torch.where(x > 0, x, y)", "net(x)",
                  "nn.functional.mse_loss(x, y)", "torch.stack([x, y])", "x + y.sum()", "x.copy_(y)",
-                 "torch.ones(2, device='cuda:2')", "x.to('cuda:2')", "x.cuda(7)", "torch.cuda.set_device(3)", "within(2)",
-                 "torch.zeros(2, device=2)", "torch.cuda.get_device_name(2)", "torch.device('cuda:2')", "x.cpu()[0] + y"):
+                 "torch.ones(2, device='cuda:2')", "x.to('cuda:2')", "x.cuda(7)", "torch.cuda.set_device(3)",
+                 "within(2)", "torch.zeros(2, device=2)", "torch.cuda.get_device_name(2)", "torch.device('cuda:2')",
+                 "x.cpu()[0] + y"):
         try:
             result = eval(word)
             print("no error", getattr(result, "device", result))

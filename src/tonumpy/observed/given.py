@@ -146,7 +146,9 @@ def _within(argument: _Argument, kind: str, named: dict[str, str], seen: Observa
             is_known = len(left) == 1 or all(value and is_surely_tensor(_part(node, part, value)) for part in left)
             found = left if is_known else []
         if found and not any(isinstance(part, ast.Starred) for part in found):
-            return [Given(part, None, kind != "" or _kind_of(part, named) == "itself" or len(found) > 1) for part in found]
+            return [
+                Given(part, None, kind != "" or _kind_of(part, named) == "itself" or len(found) > 1) for part in found
+            ]
         return [Given(node, _CONTAINERS.get(kind), False)]
     if kind == "itself":
         return [Given(node, None, True)]

@@ -91,7 +91,9 @@ def _bound(scope: ast.AST, path: str) -> Iterator[ast.expr]:
     for node in ast.walk(scope):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue
-        if any(_path_of(target) == path for target in (node.targets if isinstance(node, ast.Assign) else [node.target])):
+        if any(
+            _path_of(target) == path for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        ):
             yield node.value
 
 

@@ -27,8 +27,7 @@ _NOTHING = (
     " _sleep"
 ).split()
 _ZERO = (
-    "utilization memory_usage device_memory_used initial_seed"
-    " get_sync_debug_mode temperature power_draw clock_rate"
+    "utilization memory_usage device_memory_used initial_seed get_sync_debug_mode temperature power_draw clock_rate"
 ).split()
 # As those of an A100: torch says what there is, and nothing is computed with it.
 _PROPERTIES = {
@@ -233,8 +232,6 @@ def patch(patches: Patches, names: Names) -> None:
         for place, owner in enumerate(own):
             if place == 0 or name in vars(owner):
                 patches.replace(owner, name, answer)
-    if hasattr(module, "default_generators"):
-        patches.replace(module, "default_generators", (torch.default_generator,) * names.count)
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Marks())
     if names.kind == "cuda":

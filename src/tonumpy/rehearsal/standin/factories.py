@@ -38,7 +38,11 @@ def patch(patches: Patches, names: Names, origins: Origins) -> Pinned:
             torchscript.replace(patches, name, made)
     from_numpy = torch.from_numpy
     patches.replace(torch, "from_numpy", lambda array: origins.note(from_numpy(array), "made"))
-    patches.replace(torch, "Generator", _generator(names))
+    kind = _generator(names)
+    patches.replace(torch, "Generator", kind)
+    module = getattr(torch, names.kind, None)
+    if hasattr(module, "default_generators"):
+        patches.replace(module, "default_generators", tuple(map(kind, names.devices)))
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)
     return pinned
@@ -111,7 +115,7 @@ _of_device: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary(
 
 def is_of_device(generator: Any) -> bool:
     """Whether a generator is the device's own; C++ hands others in its place, for the same."""
-    return generator._cdata in _of_device or generator._cdata == torch.default_generator._cdata
+    return generator._cdata in _of_device
 
 
 def _generator(names: Names) -> Any:

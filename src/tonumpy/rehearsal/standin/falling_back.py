@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.memory import INNER, is_inner, to_host
-from tonumpy.rehearsal.standin.refusals import is_refusal
+from tonumpy.rehearsal.standin.refusal import is_refusal
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:

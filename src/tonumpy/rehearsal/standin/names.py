@@ -47,7 +47,7 @@ class Names:
         self.kind = kind
         self.count = count
         self.device = torch.device(kind, 0)
-        self._devices = tuple(torch.device(kind, number) for number in range(count))
+        self.devices = tuple(torch.device(kind, number) for number in range(count))
 
     def inner(self, value: Any) -> Any:
         """An argument that may say a device, in C++'s words."""
@@ -64,7 +64,7 @@ class Names:
 
     def outer(self, value: Any) -> Any:
         """A device in C++'s words, in the program's."""
-        return self._devices[value.index or 0] if value.type == "maia" else value
+        return self.devices[value.index or 0] if value.type == "maia" else value
 
     def check(self, index: int | None) -> None:
         """Raise what torch does of a number of a device that is not there."""

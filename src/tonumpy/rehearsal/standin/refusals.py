@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.kernels import tensors_in
+from tonumpy.rehearsal.standin.mps_lacks import without
+from tonumpy.rehearsal.standin.refusal import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +19,8 @@ _NO_DOUBLE = (
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
     " Please use float32 instead."
 )
-_DOUBLES = (torch.float64, torch.complex128)
+_NO_COMPLEX = "Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype."
+_DOUBLES = {torch.float64: _NO_DOUBLE, torch.complex128: _NO_COMPLEX}
 # Products that CUDA has for no integers, by the names of its functions there.
 _PRODUCTS = {
     "aten::mm": "addmm_cuda",
@@ -41,18 +44,6 @@ _WORDS = {
 }
 
 
-def refusal(kind: type[Exception], text: str) -> Exception:
-    """An error that hardware raises: nothing falls back to the CPU for it."""
-    error = kind(text)
-    error.is_refusal = True  # type: ignore[attr-defined]
-    return error
-
-
-def is_refusal(error: BaseException) -> bool:
-    """Whether it is one of these."""
-    return bool(getattr(error, "is_refusal", False))
-
-
 def ordinal(kind: str) -> Exception:
     """The error for the number of a device that is not there."""
     error = getattr(torch, "AcceleratorError", RuntimeError) if kind == "cuda" else RuntimeError
@@ -72,7 +63,7 @@ def refusing(name: str, op: Any, kernel: Kernel, kind: str, is_its_own: Callable
     places = [place for place, each in enumerate(op._schema.arguments) if each.name == "generator"]
     if places:
         kernel = _with_its_generator(places[0], kernel, kind, is_its_own)
-    return _without_doubles(kernel) if kind == "mps" else kernel
+    return _without_doubles(without(name, kernel)) if kind == "mps" else kernel
 
 
 def _without_integers(function: str, kernel: Kernel) -> Kernel:
@@ -98,8 +89,9 @@ def _with_its_generator(place: int, kernel: Kernel, kind: str, is_its_own: Calla
 def _without_doubles(kernel: Kernel) -> Kernel:
     def single(*args: Any, **kwargs: Any) -> Any:
         result = kernel(*args, **kwargs)
-        if any(each.is_maia and each.dtype in _DOUBLES for each in tensors_in((result,))):
-            raise refusal(TypeError, _NO_DOUBLE)
+        for each in tensors_in((result,)):
+            if each.is_maia and each.dtype in _DOUBLES:
+                raise refusal(TypeError, _DOUBLES[each.dtype])
         return result
 
     return single

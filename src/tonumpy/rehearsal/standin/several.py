@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # Operators that are given tensors of several devices and bring them together.
 _MOVES = frozenset(
-    f"aten::{name}" for name in "copy_ _to_copy copy _foreach_copy_ is_same_size resize_as_ _has_same_storage_numel".split()
+    f"aten::{name}"
+    for name in "copy_ _to_copy copy _foreach_copy_ is_same_size resize_as_ _has_same_storage_numel".split()
 )
 
 
