@@ -55,9 +55,7 @@ def test_rows_alone_tell_nearly_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     shutil.copy(PROGRAM, tmp_path / "program.py")
     result = rehearse(tmp_path, "--", "program.py")
     lines = PROGRAM.read_text().splitlines()
-    expected = [
-        (row, BY_ROWS.get((lines[row - 1].partition("#")[0].strip(), code), code)) for row, code in _expected()
-    ]
+    expected = [(row, BY_ROWS.get((lines[row - 1].partition("#")[0].strip(), code), code)) for row, code in _expected()]
     assert sorted((each["location"]["row"], each["code"]) for each in result.findings) == expected
 
 
@@ -295,8 +293,10 @@ def test_stop_raises_as_hardware_does(tmp_path: Path) -> None:
     ("text", "how"),
     [
         ("raise ValueError('bad')", "ended with ValueError: bad at end.py:5."),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-         "was ended by SIGKILL; what else it had loaded is not known."),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "was ended by SIGKILL; what else it had loaded is not known.",
+        ),
         ("import os; os._exit(7)", "ended with exit code 7."),
         ("raise KeyboardInterrupt", "ended with KeyboardInterrupt at end.py:5."),
     ],
@@ -463,6 +463,19 @@ def test_pytest_rehearses(run_pytest: Callable[..., Result], tmp_path: Path, mor
     assert (finding["code"], finding["location"]["row"], finding["observed"]["device"]) == ("TNP101", 7, "cuda:0")
     assert "Saw 1 fault in 1 file.\n" in result.out
     assert "\n2 of 3 conversions in 2 files ran; 1 did not (--rehearse-unreached says which).\n" in result.out
+
+
+@pytest.mark.slow
+@needs_torch
+def test_pytest_has_several_devices(run_pytest: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import torch\n\n\ndef test_second():\n"
+        "    assert torch.cuda.device_count() == 2\n"
+        "    assert str(torch.ones(2, device='cuda:1').device) == 'cuda:1'\n"
+    )
+    assert "1 passed" in run_pytest("--rehearse", "--rehearse-devices", "2").out
+    refused = run_pytest("--rehearse", "--rehearse-devices", "0")
+    assert (refused.code, "a number from 1 to 64 is wanted, not '0'" in refused.err) == (4, True), refused
 
 
 @needs_torch

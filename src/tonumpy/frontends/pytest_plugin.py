@@ -25,11 +25,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tonumpy", "rehearsal on a stand-in accelerator (tonumpy)")
     group.addoption("--rehearse", action="store_true", help="report the conversions to NumPy that would fail there")
     group.addoption("--rehearse-device", choices=_DEVICES, default="cuda", help="what it is called (default: cuda)")
+    group.addoption("--rehearse-devices", type=_count, default=1, metavar="N", help="how many there are (default: 1)")
     group.addoption("--rehearse-stop", action="store_true", help="raise at a refused conversion, as hardware does")
     group.addoption("--rehearse-format", default="concise", metavar="FORMAT", help="of `tonumpy rehearse`")
     group.addoption("--rehearse-file", metavar="FILE", help="write the report there")
     group.addoption("--rehearse-unreached", action="store_true", help="list the conversions that did not run")
     group.addoption("--rehearse-observations", metavar="FILE", help="add what was seen to this record")
+
+
+def _count(text: str) -> int:
+    from tonumpy.rehearsal.rehearsal_options import device_count  # only where it is asked for: start-up
+
+    return device_count(text)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,7 +64,7 @@ def _begun(config: pytest.Config) -> Rehearsal:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True))
-    order = Order(folder, said.rehearse_device, said.rehearse_stop).as_text()
+    order = Order(folder, said.rehearse_device, said.rehearse_stop, said.rehearse_devices).as_text()
     try:
         recorder = stack.enter_context(rehearsing(order, is_first=True))
     except ImportError as error:

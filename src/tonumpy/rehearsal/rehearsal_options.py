@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--device", choices=DEVICES, default="cuda", help="what the stand-in accelerator is called (default: cuda)"
     )
     parser.add_argument(
-        "--devices", type=_number, default=1, metavar="N", help="how many there are of it, as of GPUs (default: 1)"
+        "--devices", type=device_count, default=1, metavar="N", help="how many there are of it, as of GPUs (default: 1)"
     )
     parser.add_argument("--stop", action="store_true", help="raise at the first refused conversion, as hardware does")
     parser.add_argument("--fix", action="store_true", help="repair what was seen to fail, and run the program again")
@@ -49,7 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unreached", action="store_true", help="list the conversions that did not run")
 
 
-def _number(text: str) -> int:
+def device_count(text: str) -> int:
+    """How many devices there are to be, as a command line says it."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_DEVICES:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DEVICES} is wanted, not {text!r}")
     return int(text)

@@ -28,6 +28,7 @@ from tonumpy.rehearsal.standin import (
     storages,
     torchscript,
     warning_places,
+    words,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.copies import Copies
@@ -83,6 +84,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         device_numbers.patch(patches, names)
         compilers.patch(patches, names)
         several.patch(patches, names)
+        words.patch(patches, names)
         torchscript.patch(patches, names.kind, names.inner)
         sparse.patch(patches, names.outer, names.inner)
         mixing = Mixing(observer, stacks, names, handlers, origins, stop=stop)

@@ -57,6 +57,29 @@ _PROPERTIES = {
     "has_fp16": True,
     "has_fp64": True,
 }
+_OF_XPU = {
+    "platform_name": "Stand-in",
+    "vendor": "Stand-in",
+    "device_id": 0,
+    "driver_version": "0",
+    "version": "0",
+    "max_compute_units": 448,
+    "gpu_eu_count": 448,
+    "gpu_subslice_count": 56,
+    "max_work_group_size": 1024,
+    "max_num_sub_groups": 64,
+    "sub_group_sizes": [16, 32],
+    "local_mem_size": 131072,
+    "last_level_cache_size": 192 * 2**20,
+    "has_atomic64": True,
+    "has_bfloat16_conversions": True,
+    "has_subgroup_matrix_multiply_accumulate": True,
+    "has_subgroup_matrix_multiply_accumulate_tensor_float32": True,
+    "has_subgroup_2d_block_io": True,
+    "is_integrated_gpu": False,
+    "architecture": 0,
+    "type": "gpu",
+}
 _TRUE = "is_available is_initialized is_bf16_supported is_tf32_supported".split()
 _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".split()
 
@@ -112,7 +135,7 @@ def answers(names: Names, usage: Usage) -> dict[str, Any]:
         "memory_summary": "",
         "get_allocator_backend": "native",
         "list_gpu_processes": "",
-        "get_device_properties": types.SimpleNamespace(**_PROPERTIES),
+        "get_device_properties": _properties(names.kind),
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
     found |= _of_memory(usage, names)
@@ -144,6 +167,11 @@ def _checked(answer: Callable[..., Any], names: Names) -> Callable[..., Any]:
 
     checked.__name__ = checked.__qualname__ = answer.__name__
     return checked
+
+
+def _properties(kind: str) -> Any:
+    named = type(f"_{kind.capitalize()}DeviceProperties", (types.SimpleNamespace,), {})
+    return named(**_PROPERTIES, **(_OF_XPU if kind == "xpu" else {}))
 
 
 def _number(device: Any, names: Names) -> int | None:

@@ -42,7 +42,9 @@ def patch(patches: Patches, names: Names, origins: Origins) -> Pinned:
     patches.replace(torch, "Generator", kind)
     module = getattr(torch, names.kind, None)
     if hasattr(module, "default_generators"):
-        patches.replace(module, "default_generators", tuple(map(kind, names.devices)))
+        defaults = tuple(map(_default_of(kind), names.devices))
+        patches.replace(module, "default_generators", defaults)
+        patches.on_exit(_defaults.clear)
     patches.replace(Tensor, "pin_memory", pinned.pin)
     patches.replace(Tensor, "is_pinned", pinned.is_pinned)
     return pinned
@@ -110,12 +112,16 @@ class Pinned:
         return pin_memory
 
 
+_defaults: set[int] = set()
 _of_device: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-def is_of_device(generator: Any) -> bool:
-    """Whether a generator is the device's own; C++ hands others in its place, for the same."""
-    return generator._cdata in _of_device
+def drawn_from(generator: Any) -> Any:
+    """What the device draws from where it is given a generator: the same, or the CPU's own for the device's own; None
+    for one of another device. C++ hands other objects of Python in its place, for the same."""
+    if generator._cdata in _defaults:
+        return torch.default_generator
+    return generator if generator._cdata in _of_device else None
 
 
 def _generator(names: Names) -> Any:
@@ -145,4 +151,36 @@ def _generator(names: Names) -> Any:
             """What the program asked for."""
             return self._wanted
 
+    Generator.__module__, Generator.__qualname__ = base.__module__, base.__qualname__
     return Generator
+
+
+def _default_of(kind: Any) -> Any:
+    class Generator(kind):  # type: ignore[misc, valid-type]
+        """The generator that the device has: what is done with it is done with that of the CPU."""
+
+        def __new__(cls, device: Any) -> Any:
+            made = kind.__new__(cls, device)
+            _defaults.add(made._cdata)
+            return made
+
+        def set_state(self, new_state: Any) -> Any:
+            torch.default_generator.set_state(new_state)
+            return self
+
+        def manual_seed(self, seed: int) -> Any:
+            torch.default_generator.manual_seed(seed)
+            return self
+
+    for name in ("get_state", "initial_seed", "seed"):
+        setattr(Generator, name, _asked_of_default(name))
+    Generator.__module__, Generator.__qualname__ = kind.__module__, kind.__qualname__
+    return Generator
+
+
+def _asked_of_default(name: str) -> Callable[[Any], Any]:
+    def asked(self: Any) -> Any:
+        del self
+        return getattr(torch.default_generator, name)()
+
+    return asked

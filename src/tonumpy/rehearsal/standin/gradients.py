@@ -178,7 +178,7 @@ class Gradients:
         if self._patches is None:
             return
         patches, self._patches = self._patches, None
-        grad, waiting = vars(torch._C.TensorBase)["grad"], self._waiting
+        grad, waiting = vars(Tensor).get("grad") or vars(torch._C.TensorBase)["grad"], self._waiting
 
         def get(self_: Any) -> Any:
             found = waiting.get(id(self_))

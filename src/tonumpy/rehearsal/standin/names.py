@@ -6,6 +6,7 @@ says and sees the name that it was promised.
 
 from __future__ import annotations
 
+import re
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ _TYPES = {
     torch.complex64: "ComplexFloatTensor",
     torch.complex128: "ComplexDoubleTensor",
 }
+_TYPE_IN_TEXT = re.compile(r"\bMAIA(\w+)Type\b")
+_LIST_OF_KINDS = "Expected one of cpu"  # torch names all kinds that there are, this one among them
 _DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 
 
@@ -79,6 +82,9 @@ class Names:
 
     def in_text(self, text: str) -> str:
         """A message of torch in the program's words."""
+        if "maia" not in text.lower() or text.startswith(_LIST_OF_KINDS):
+            return text
+        text = _TYPE_IN_TEXT.sub(rf"torch.{self.kind}.\1Tensor", text)
         return text.replace("maia", self.kind).replace("MAIA", self.kind.upper())
 
     def patch_types(self, patches: Patches) -> None:

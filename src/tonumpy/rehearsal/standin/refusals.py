@@ -56,13 +56,14 @@ def of_generator(expected: str, found: str) -> Exception:
     return refusal(RuntimeError, f"Expected a '{expected}' device type for generator but found '{found}'")
 
 
-def refusing(name: str, op: Any, kernel: Kernel, kind: str, is_its_own: Callable[[Any], bool]) -> Kernel:
-    """The kernel of an operator, which refuses what a device of this kind does. `is_its_own` knows its generators."""
+def refusing(name: str, op: Any, kernel: Kernel, kind: str, drawn_from: Callable[[Any], Any]) -> Kernel:
+    """The kernel of an operator, which refuses what a device of this kind does. `drawn_from` gives what it draws from
+    for a generator, and None for one that is not its own."""
     if kind == "cuda" and name in _PRODUCTS:
         return _without_integers(_PRODUCTS[name], kernel)
     places = [place for place, each in enumerate(op._schema.arguments) if each.name == "generator"]
     if places:
-        kernel = _with_its_generator(places[0], kernel, kind, is_its_own)
+        kernel = _with_its_generator(places[0], kernel, kind, drawn_from)
     return _without_doubles(without(name, kernel)) if kind == "mps" else kernel
 
 
@@ -76,11 +77,18 @@ def _without_integers(function: str, kernel: Kernel) -> Kernel:
     return product
 
 
-def _with_its_generator(place: int, kernel: Kernel, kind: str, is_its_own: Callable[[Any], bool]) -> Kernel:
+def _with_its_generator(place: int, kernel: Kernel, kind: str, drawn_from: Callable[[Any], Any]) -> Kernel:
     def drawn(*args: Any, **kwargs: Any) -> Any:
         generator = args[place] if place < len(args) else kwargs.get("generator")
-        if generator is not None and not is_its_own(generator):
+        if generator is None:
+            return kernel(*args, **kwargs)
+        source = drawn_from(generator)
+        if source is None:
             raise of_generator(kind, "cpu")
+        if source is not generator and place < len(args):
+            args = (*args[:place], source, *args[place + 1 :])
+        elif source is not generator:
+            kwargs["generator"] = source
         return kernel(*args, **kwargs)
 
     return drawn

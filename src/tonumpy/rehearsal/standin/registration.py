@@ -10,7 +10,7 @@ import torch
 
 from tonumpy.rehearsal.standin import kernels, special
 from tonumpy.rehearsal.standin.copies import MAY_WAIT, WAITS
-from tonumpy.rehearsal.standin.factories import is_of_device
+from tonumpy.rehearsal.standin.factories import drawn_from
 from tonumpy.rehearsal.standin.mixing import TAKES_NO_SCALAR
 from tonumpy.rehearsal.standin.refusals import refusing
 from tonumpy.rehearsal.standin.several import placing
@@ -41,7 +41,7 @@ def register(patches: Patches, key: str, names: Names, mixed: kernels.Mixed, cop
     for library in (rest, aten):
         _keep_at_exit(library)
     kind, is_one = names.kind, names.count == 1
-    computed = _Rest(mixed)
+    computed = _Rest(mixed, key)
     rest.m.fallback("MAIA", computed if is_one else placing(None, computed, mixed), False)
     for name in torch._C._dispatch_get_all_op_names():
         if name.startswith("aten::"):
@@ -50,7 +50,7 @@ def register(patches: Patches, key: str, names: Names, mixed: kernels.Mixed, cop
             if kernel is not None and (name in WAITS or name in MAY_WAIT):
                 kernel = copies.waits(name, kernel)
             if kernel is not None:
-                kernel = refusing(name, op, kernel, kind, is_of_device)
+                kernel = refusing(name, op, kernel, kind, drawn_from)
                 if not is_one and not _is_in_place_of_memory(name, op):
                     kernel = placing(op, kernel, mixed)
                 aten.m.impl(name[len("aten::") :], "MAIA", kernel, False)
@@ -86,14 +86,19 @@ def _follow(patches: Patches, key: str) -> None:
 class _Rest:
     """Computes the operators that nobody thought of."""
 
-    def __init__(self, mixed: kernels.Mixed) -> None:
+    def __init__(self, mixed: kernels.Mixed, key: str) -> None:
         self._mixed = mixed
+        self._key = key
         self._made: dict[Any, kernels.Kernel] = {}
 
     def __call__(self, op: Any, *args: Any, **kwargs: Any) -> Any:
         if op not in self._made:
             self._made[op] = kernels.computed(op, self._mixed)
-        return self._made[op](*args, **kwargs)
+        try:
+            return self._made[op](*args, **kwargs)
+        except NotImplementedError as error:  # the CPU has no kernel either; torch goes on to list those that have one
+            said = str(error).partition("If you are a Facebook employee")[0].strip()
+            raise NotImplementedError(said.replace("'CPU' backend", f"'{self._key}' backend")) from None
 
 
 def _operator(name: str) -> Any:

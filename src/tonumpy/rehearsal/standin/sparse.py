@@ -55,6 +55,8 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
             if func is torch.autograd.grad or func is torch.autograd.backward:
                 return _devices(func(*_held(args), **_held(kwargs)), known)
             result = func(*_hosts(args, known), **_hosts(kwargs, known))
+        if func.__name__ == "__repr__":
+            return result.replace("size=(", f"device='{args[0].device}', size=(", 1)
         try:
             return result if _is_to_cpu(func, args, kwargs) else _devices(result, known)
         except Exception as problem:

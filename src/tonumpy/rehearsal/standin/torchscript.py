@@ -26,6 +26,9 @@ _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")  # it reads the gr
 _ASK_FOR_THE_DEVICE = ("prim::is_cuda", "prim::is_mps", "prim::is_xpu", "prim::type", "aten::str")
 
 
+_text_of = torch._C.Graph.__str__  # in C++'s words, in which a device that the code names is told from one it has
+
+
 def replace(patches: Patches, name: str, new: Any) -> None:
     """Replace a function of torch, in compiled code, too: that calls for `new` the operator which it calls for the
     former one."""
@@ -79,7 +82,7 @@ def patch(patches: Patches, kind: str, inner: Callable[[Any], Any]) -> None:
 
 def _names_the_device(made: Any, kind: str) -> bool:
     try:
-        graph = str(made.inlined_graph)
+        graph = _text_of(made.inlined_graph)
     except Exception:  # a class or an interface has none, nor has a module without `forward`
         return False
     return f'="{kind}' in graph or any(f"{word}(" in graph for word in _ASK_FOR_THE_DEVICE)
