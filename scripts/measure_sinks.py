@@ -7,7 +7,8 @@ printed. Each callable is tried in a process of its own, with limits of time and
 no file outside a temporary folder. What has been tried is kept in a journal: a run that was cut off goes on where it
 ended. Without names it measures every library that is installed. --limit ends a library after so many seconds of the
 processor, its calls by hand and what stands nearest to its own name first; what is left is counted. With --check it
-writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ.
+writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ. With
+--operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import torch  # noqa: E402
 from accelerator import register  # noqa: E402
+from sink_trials import operations  # noqa: E402
 from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
@@ -147,7 +149,11 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
     parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
     parser.add_argument("--only", default="", help="a pattern of names: these lines alone are measured and replaced")
+    parser.add_argument("--operations", action="store_true", help="what is no call of a function that converts, alone")
     arguments = parser.parse_args()
+    if arguments.operations:
+        operations.write()
+        return 0
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
     register()

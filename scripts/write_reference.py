@@ -21,6 +21,8 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
 FIXTURES = ROOT / "fixtures"
 SINKS = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
+TAKEN = ROOT / "src" / "tonumpy" / "sinks" / "taken" / "table.json"
+COPIES = ROOT / "scripts" / "sink_trials" / "copies.toml"
 LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
 
 HABITS = """\
@@ -42,6 +44,38 @@ The rows of `src/tonumpy/inference/knowledge/libraries`, written by `python scri
 measured on torch itself.
 """
 
+SILENT = """\
+# Wrong without an error
+
+What was measured for the rules whose findings raise nothing, written by `python scripts/write_reference.py`.
+
+## Tensors taken for values (TNP206)
+
+What comes out where a tensor stands in place of the equal array, number or list: `a` is an object of the library, `t`
+the tensor. What raises is not here (TNP104, TNP108 tell of it), nor what gives a tensor of the same values. Tried were
+one of several numbers ("tensor"), of bool ("mask"), of one element ("one"), without dimensions ("number"), and these in
+a list ("items"), a dict ("values"), a list of dicts ("rows") and a dict of lists ("lists"). The command `python
+scripts/measure_sinks.py --operations` writes `src/tonumpy/sinks/taken/table.json`.
+
+"""
+
+WORDS = """\
+
+| word | what comes out |
+|---|---|
+| `axis` | one axis less |
+| `chance` | what is found depends on the addresses of objects |
+| `false`, `true` | False, True, also for equal values |
+| `identity` | equal tensors stay apart |
+| `method` | a method of the tensor |
+| `none` | None, or a default, as for a key that is not there |
+| `objects` | the tensors themselves, as objects |
+| `text`, `picture` | `tensor(...)` as text, or drawn |
+| `shape`, `values` | another shape, other values |
+
+| of | operation | what comes out | objects |
+|---|---|---|---|
+"""
 
 MEASURED = """\
 # What other libraries do with a tensor
@@ -110,6 +144,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "habits.md": _habits(),
         FOLDER / "libraries.md": _promises(),
         FOLDER / "sinks.md": _measured(),
+        FOLDER / "silent.md": _silent(),
     }
 
 
@@ -193,6 +228,28 @@ def _measured() -> str:
         if table.get("takes"):
             taking.append(f"| {path.stem} | {', '.join(f'`{name}`' for name in table['takes'])} |\n")
     return "".join((*found, OTHERS, *others, TAKING, *taking))
+
+
+def _silent() -> str:
+    table = json.loads(TAKEN.read_text(encoding="utf-8"))
+    found = [SILENT, f"Measured with {table['measured']}; functions of other libraries with the versions", " that "]
+    found += ["[their tables](sinks.md) name.\n", WORDS]
+    for library, rows in table["operations"].items():
+        for text, row in rows.items():
+            told, _, objects = row.rstrip(")").partition(" (")
+            found.append(f"| {library} | `{text}` | {told} | {objects} |\n")
+    found.append("\n| function | parameter, and what comes out |\n|---|---|\n")
+    found += [
+        f"| `{name}` | {'; '.join(f'`{each}`' for each in places)} |\n" for name, places in table["functions"].items()
+    ]
+    copies = tomllib.loads(COPIES.read_text(encoding="utf-8"))
+    found.append("\n## Copies that have not arrived (TNP204)\n\n")
+    found.append(
+        f"How often of {copies['of']} times what was read was wrong, while the GPU still computed what is copied\n"
+    )
+    found.append(f"({copies['measured']}).\n\n| copy | then | wrong |\n|---|---|---|\n")
+    found += [f"| {way['copy']} | {way['next']} | {way['wrong']} |\n" for way in copies["way"]]
+    return "".join(found)
 
 
 def _line(row: dict[str, Any]) -> str:

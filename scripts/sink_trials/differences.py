@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from typing import Any
 
@@ -32,10 +33,13 @@ def same(one: object, other: object) -> bool:
 
 
 def difference(one: Any, other: Any) -> str:  # noqa: ANN401
-    """A word for what is seen to differ, nothing where that cannot be told: `tensor` where a tensor comes back in place
-    of an array, `objects` where an array holds tensors, `text`, `picture`, `shape`, `values`."""
+    """A word for what is seen to differ, nothing where that cannot be told: `tensor` where a tensor of the same values
+    comes back in place of an array, `objects` where an array holds tensors, `method` where a method comes back, `text`,
+    `picture`, `shape`, `values`."""
     if isinstance(one, torch.Tensor):
-        return "" if isinstance(other, torch.Tensor) else "tensor"
+        return _of_tensor(one, other)
+    if inspect.isroutine(one) and not callable(other):
+        return "method"
     if isinstance(one, (str, bytes)) and isinstance(other, (str, bytes)):
         return "" if one == other else "picture" if isinstance(one, bytes) else "text"
     if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
@@ -46,10 +50,19 @@ def difference(one: Any, other: Any) -> str:  # noqa: ANN401
         if one.keys() != other.keys():
             return "shape"
         return next((word for key in one if (word := difference(one[key], other[key]))), "")
-    if type(one).__module__.startswith("pandas."):
+    if type(one).__module__.partition(".")[0] == "pandas":
         return _of_frames(one, other)
     is_number = isinstance(one, (numbers.Number, np.ndarray)) and isinstance(other, (numbers.Number, np.ndarray))
     return _of_arrays(np.asarray(one), np.asarray(other)) if is_number else ""
+
+
+def _of_tensor(one: torch.Tensor, other: object) -> str:
+    if isinstance(other, torch.Tensor):
+        return ""
+    if isinstance(other, (tuple, list)) and all(isinstance(each, np.ndarray) for each in other):
+        return "shape"
+    is_number = isinstance(other, (numbers.Number, np.ndarray))
+    return (_of_arrays(one.detach().numpy(), np.asarray(other)) if is_number else "") or "tensor"
 
 
 def _of_arrays(one: np.ndarray, other: np.ndarray) -> str:

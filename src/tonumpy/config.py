@@ -22,6 +22,7 @@ from tonumpy.text.prefilter import (
     may_hold_mixtures,
     may_hold_risks,
     may_hold_sharers,
+    may_hold_taken,
 )
 from tonumpy.text.reading import read_regular
 
@@ -154,8 +155,8 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
     mixtures = consumers or may_hold_mixtures(data)
     consumers = consumers or (may_hold_risks(data) and bool(settings().sinks))
-    copies, masks = may_hold_copies(data), may_hold_masks(data)
-    if not consumers and not mixtures and not sharers and not copies and not masks and not comments:
+    copies, masks, taken = may_hold_copies(data), may_hold_masks(data), may_hold_taken(data)
+    if not any((consumers, mixtures, sharers, copies, masks, taken, comments)):
         return False
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
@@ -167,6 +168,7 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
         or (sharers and "memory" in judged)
         or (copies and "copies" in judged)
         or (masks and "masks" in judged)
+        or (taken and "taken" in judged)
         or (comments and "comments" in judged)
     )
 

@@ -120,6 +120,11 @@ class Conversion(NamedTuple):
         return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
 
     @property
+    def confidence_of_taken(self) -> Confidence:
+        assert self.taken is not None
+        return "medium" if self.certainty != "tensor" and self.taken.confidence == "high" else self.taken.confidence
+
+    @property
     def confidence_of_sharing(self) -> Confidence:
         """That the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
         if self.is_brought_back:
@@ -185,6 +190,17 @@ class Mask(NamedTuple):
     tensors: tuple[ast.expr, ...]
 
 
+class Taken(NamedTuple):
+    """A tensor that is taken for values: the word of the table for what comes out (sinks/taken/table.py), what was
+    given, the library that takes it, how often that is wrong, and `is_not`: `x not in y`."""
+
+    word: str
+    given: str
+    library: str
+    confidence: Confidence
+    is_not: bool = False
+
+
 # What raises, or is no comparison at all, whatever the tensor is like.
 ALWAYS_WRONG = ("array first", "comparison", "difference", "put into tensor")
 
@@ -209,7 +225,8 @@ class ImplicitConversion(NamedTuple):
     NumPy's, by the letters of the tables (see sinks/consumers.py); `words`: what the library says then.
 
     Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
-    Where a ufunc's result is no mask, `argument` takes it for one, and `mask` tells of it.
+    Where a ufunc's result is no mask, `argument` takes it for one, and `mask` tells of it. Where nothing raises and
+    something else comes out, `taken` tells of it.
     """
 
     site: Site | OperationSite | ReturnSite
@@ -241,6 +258,7 @@ class ImplicitConversion(NamedTuple):
     errors: tuple[tuple[str, str], ...] = ()
     words: str = ""
     mask: Mask | None = None
+    taken: Taken | None = None
 
     @property
     def call(self) -> ast.Call:
@@ -250,6 +268,11 @@ class ImplicitConversion(NamedTuple):
     @property
     def confidence_of_mask(self) -> Confidence:
         return "high" if self.certainty == "tensor" else "medium"
+
+    @property
+    def confidence_of_taken(self) -> Confidence:
+        assert self.taken is not None
+        return "medium" if self.certainty != "tensor" and self.taken.confidence == "high" else self.taken.confidence
 
     @property
     def confidence_of_sharing(self) -> Confidence:

@@ -31,6 +31,7 @@ from tonumpy.text.prefilter import (
     may_hold_mixtures,
     may_hold_risks,
     may_hold_sharers,
+    may_hold_taken,
 )
 
 if TYPE_CHECKING:
@@ -196,7 +197,14 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         from tonumpy.sinks.shared_memory import infer_sharers  # only for files that may hold such calls: start-up
 
         found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
-    found += _implicit(module, rules, settings)
+    risks = cache(partial(_risks_of, source))
+    found += _implicit(module, rules, settings, risks)
+    of_taken = [rule for rule in rules if "taken" in rule.judges]
+    if of_taken and may_hold_taken(source.text):
+        from tonumpy.sinks.taken.inference import infer_taken  # only for files that may hold such: start-up
+
+        taken = infer_taken(module, risks, with_text=settings.confidence == "low")
+        found += _judgements(taken, of_taken, source, settings)
     of_masks = [rule for rule in rules if "masks" in rule.judges]
     if of_masks and may_hold_masks(source.text):
         from tonumpy.sinks.boolean_ufuncs import infer_masks  # only for files that may hold such: start-up
@@ -228,7 +236,15 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     return compiled_around(source, scopes) is not None
 
 
-def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Judgement]:
+def _risks_of(source: Source) -> RiskFlow:
+    from tonumpy.sinks.risk_flow import RiskFlow  # only for files that may hold something at risk: start-up
+
+    return RiskFlow(source)
+
+
+def _implicit(
+    module: Module, rules: list[Rule], settings: Settings, risks: Callable[[], RiskFlow]
+) -> list[Judgement]:
     """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
     source = module.source
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]
@@ -237,20 +253,19 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings) -> list[Jud
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
         return []
-    from tonumpy.sinks.risk_flow import RiskFlow  # only for files that may hold such: start-up
-
-    found, risks = list[Judgement](), RiskFlow(source)
+    found = list[Judgement]()
     if of_arguments and hold_consumers:
-        found += _judgements(_arguments(module, risks), of_arguments, source, settings)
+        found += _judgements(_arguments(module, risks()), of_arguments, source, settings)
     if of_operations:
-        found += _judgements(_operations(module, risks), of_operations, source, settings)
+        found += _judgements(_operations(module, risks()), of_operations, source, settings)
     return found
 
 
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
     """Those that a check at low confidence finds, whichever codes are selected, in the order of the text."""
     rules = [rule for rule in all_rules() if rule.code.startswith("TNP10")]
-    found = (each.conversion for each in _implicit(module, rules, settings._replace(confidence="low")))
+    risks = cache(partial(_risks_of, module.source))
+    found = (each.conversion for each in _implicit(module, rules, settings._replace(confidence="low"), risks))
     return [each for each in found if isinstance(each, ImplicitConversion)]
 
 

@@ -53,16 +53,17 @@ class RemoveLink(NamedTuple):
 
 
 class Convert(NamedTuple):
-    """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them."""
+    """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them; `method` is the last."""
 
     argument: ast.expr
     methods: tuple[str, ...]
     forced: bool
+    method: Literal["numpy", "item", "tolist"] = "numpy"
 
     @property
     def links(self) -> str:
         calls = "".join(f".{method}()" for method in self.methods)
-        return f"{calls}.numpy({'force=True' if self.forced else ''})"
+        return f"{calls}.{self.method}({'force=True' if self.forced else ''})"
 
 
 class AddCopy(NamedTuple):

@@ -184,7 +184,7 @@ def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]
     if isinstance(operation, DataToDetach):
         return [(operation.data.value, _without_link(now, "detach"))]
     if isinstance(operation, Convert):
-        value = _without_conversion(now, forced=operation.forced)
+        value = _without_conversion(now, operation.method, forced=operation.forced)
         for method in reversed(operation.methods):
             value = _without_link(value, method)
         return [(operation.argument, value)]
@@ -224,10 +224,10 @@ def _without_link(node: ast.AST, method: str) -> ast.expr:
     raise MismatchError(f"{_name(node)} for a call of `.{method}()`")
 
 
-def _without_conversion(node: ast.AST, *, forced: bool) -> ast.expr:
+def _without_conversion(node: ast.AST, method: str, *, forced: bool) -> ast.expr:
     """`base` of `base.numpy()` or, where it is forced, of `base.numpy(force=True)`."""
     if not forced:
-        return _without_link(node, "numpy")
+        return _without_link(node, method)
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

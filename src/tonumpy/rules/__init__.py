@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 
+    Judged = Literal["receivers", "arguments", "operations", "memory", "copies", "masks", "taken", "comments", "runs"]
+
 
 class Rule(NamedTuple):
     """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
@@ -25,7 +27,7 @@ class Rule(NamedTuple):
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments, operations, or memory that
     is shared by other calls, an ImplicitConversion.
-    So are those of what reads a copy too early, and of masks that are none.
+    So are those of what reads a copy too early, of masks that are none, and of tensors that are taken for values.
     Those that judge runs are told of by a rehearsal alone, and `check` and `repair` are not asked.
     Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
@@ -43,7 +45,7 @@ class Rule(NamedTuple):
     code: str
     name: str
     on_by_default: bool
-    judges: tuple[Literal["receivers", "arguments", "operations", "memory", "copies", "masks", "comments", "runs"], ...]
+    judges: tuple[Judged, ...]
     check: Callable[[Any], str | None]
     repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
     fix_is_unsafe: bool

@@ -46,6 +46,11 @@ BOOLEAN_UFUNCS = (
     *("logical_and", "logical_or", "logical_xor", "logical_not", "contains_xy", "intersects_xy"),
 )
 _MAKERS_OF_MASKS = tuple(f"{name}(" for name in BOOLEAN_UFUNCS)
+# What takes a tensor for one object, or its items for keys; `for label in labels:` goes through these.
+_TAKING = (
+    *("import pandas", "import xarray", "import polars", "import csv", "import numpy", "from numpy", "from pandas"),
+    *(" set(", "(set(", "[set(", "frozenset(", "Counter(", ".fromkeys(", "statistics", "= {}", "defaultdict("),
+)
 RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
     *("model(", "net(", "network(", "nn.", ".weight", ".bias", ".parameters("),  # what requires grad
@@ -102,6 +107,13 @@ def may_hold_masks(text: str | bytes) -> bool:
         text = text.decode("latin-1")
     is_imported = "torch" in text and ("import numpy" in text or "from numpy" in text or "shapely" in text)
     return is_imported and any(map(text.__contains__, _MAKERS_OF_MASKS))
+
+
+def may_hold_taken(text: str | bytes) -> bool:
+    """Whether a tensor may be taken for values where nothing raises."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return "torch" in text and any(map(text.__contains__, _TAKING))
 
 
 def may_be_of_python(notebook: bytes) -> bool:

@@ -205,6 +205,9 @@ def _augmented_assign(frame: Frame, statement: ast.AugAssign) -> Continues:
         if id(statement) in frame.targets.calls:
             operands = [resolve(frame, evaluate(frame, node)) for node in (statement.target, statement.value)]
             frame.observe_operation(statement, *operands)
+        if isinstance(statement.target, ast.Subscript) and id(statement.target) in frame.targets.calls:
+            parts = (statement.target.value, statement.target.slice, statement.value)
+            frame.observe_operation(statement.target, *(resolve(frame, evaluate(frame, node)) for node in parts))
         augment(frame, statement)
     return True
 

@@ -1,0 +1,304 @@
+"""Tries what is no call of a function that converts: operators, comparisons, indices, membership, keys, and methods of
+tables, with tensors where the equal array, number or list is meant, and writes sinks/taken/table.json.
+
+Held against the array: what raises is left to the other tables, and what gives a tensor of the same values is what was
+asked for. What is left is wrong without an error: the table of TNP206.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import io
+import json
+import platform
+import re
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from sink_trials.differences import difference
+from sink_trials.table import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TABLE = FOLDER.parent / "taken" / "table.json"
+
+_NUMBERS = np.array([0.5, 0.25, 0.75, 1.0], "f")
+# What is tried, by what it is called in the table: the word, and arrays that stand for it.
+GIVEN: dict[str, tuple[np.ndarray, ...]] = {
+    "tensor": (_NUMBERS, np.array([2, 0, 1, 1])),
+    "mask": (np.array([True, False, True, False]),),
+    "number": (np.array(1), np.array(0.25, "f")),
+    "one": (np.array([1]), np.array([False])),
+}
+# Beside each other as the items, values and rows that tables are made of.
+FORMS: dict[str, Callable[[Any], object]] = {
+    "items": lambda value: [value, value],
+    "values": lambda value: {"a": value},
+    "rows": lambda value: [{"a": value}],
+    "lists": lambda value: {"a": [value, value]},
+}
+OBJECTS: dict[str, dict[str, str]] = {
+    "numpy": {"ndarray": "np.array(v)", "ndarray of one": "np.array(v)[:1]"},
+    "pandas": {"Series": "pd.Series(v)", "Index": "pd.Index(v)", "DataFrame": "pd.DataFrame({'a': v, 'b': v})"},
+    "xarray": {"DataArray": "xr.DataArray(v, dims='x')", "Dataset": "xr.Dataset({'a': ('x', v)})"},
+    "polars": {"Series": "pl.Series('a', v)", "DataFrame": "pl.DataFrame({'a': v})"},
+    "builtins": {"set": "{*v.tolist(), 1}", "dict": "dict.fromkeys([*v.tolist(), 1], 2)", "list": "[*v.tolist(), 1]"},
+}
+OPERATIONS = (
+    *("a == t", "t == a", "a != t", "t != a", "a < t", "a + t", "t + a", "a & t", "t in a", "a[t]", "a[t] = 9"),
+    *("a['n'] = t", "a.iloc[t]", "a.loc[t]", "a.loc[0] = t"),
+    *("a.isin(t)", "a.eq(t)", "a.ne(t)", "a.get(t)", "a.map({t: 1})", "a.replace(t, 9)", "a.where(t)"),
+    *("a.isel(x=t)", "a.sel(x=t)", "a.filter(t)", "a.take(t)", "a.index(t)", "a.count(t)", "a.equals(t)"),
+    *("a.fillna(t)", "a.searchsorted(t)", "a.add(t)", "a.setdefault(t, 1)", "a.pop(t, 1)", "a.discard(t)"),
+    "a.union(t)",
+)
+# Of what is given, or of the forms above.
+FUNCTIONS = (
+    *("builtins.set", "builtins.frozenset", "collections.Counter", "builtins.dict.fromkeys", "statistics.mode"),
+    *("statistics.multimode", "pandas.isna", "pandas.notna", "pandas.isnull", "pandas.notnull", "pandas.unique"),
+    *("pandas.DataFrame", "pandas.Series", "pandas.Index", "pandas.DataFrame.from_records", "pandas.Categorical"),
+    *("pandas.DataFrame.from_dict", "polars.DataFrame", "polars.Series", "xarray.DataArray"),
+    *("csv.writer#writerow", "csv.writer#writerows", "csv.DictWriter#writerow", "csv.DictWriter#writerows"),
+)
+# What tables of functions say to differ, and what is meant so: a tensor is kept as one, is text for a person, or stands
+# where no array is meant.
+_MEANT = re.compile(
+    r"(pickle|networkx|filterpy|gymnasium|blosc2|cupy|numcodecs)\."
+    r"|pandas\.(Grouper|NamedAgg|CategoricalDtype|Series#transform|.*Index#|Categorical#|DataFrame#(asof|set_axis))"
+    r"|numpy\.(testing|polynomial)\.|sklearn\.calibration\.|tifffile\.pformat|xarray\.(IndexSelResult|NamedArray)"
+)
+_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "xarray": "xr"}
+
+
+def _run(text: str, maker: str, given: object) -> object:
+    """What an operation gives, or the object that it has changed; an error as itself."""
+    space: dict[str, Any] = {"v": _NUMBERS.copy(), "t": given}
+    for root, short in _NAMES.items():
+        space[short] = importlib.import_module(root)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            space["a"] = eval(maker, space)
+            if re.search(r"\] = ", text):
+                exec(text, space)
+                return space["a"]
+            result = eval(text, space)
+            return space["a"] if result is None and "get(" not in text else result
+    except Exception as error:
+        return error
+
+
+def _call(name: str, given: object) -> object:
+    module, _, function = name.partition(".")
+    file = io.StringIO()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if module == "csv":
+                kind, _, method = function.partition("#")
+                csv = importlib.import_module("csv")
+                writer = csv.writer(file) if kind == "writer" else csv.DictWriter(file, ["a"])
+                getattr(writer, method)(given)
+                return file.getvalue()
+            found: Any = importlib.import_module(module)
+            for part in function.split("."):
+                found = getattr(found, part)
+            return found(given)
+    except Exception as error:
+        return error
+
+
+def _as_meant(array: np.ndarray) -> object:
+    return array.copy() if array.ndim else array.item()
+
+
+def _hashed(value: object) -> object:
+    """As it is held against another: what Python's containers hold, numbers and tensors apart."""
+    if isinstance(value, (set, frozenset)):
+        return Counter(type(each) is torch.Tensor for each in value), len(value)
+    if isinstance(value, dict):
+        return Counter(type(each) is torch.Tensor for each in value), len(value)
+    return value
+
+
+def outcome(got: object, meant: object) -> str:
+    """What a tensor gives where something else was meant; nothing where that is the same, or an error."""
+    if isinstance(got, Exception) or isinstance(meant, Exception):
+        return ""
+    if isinstance(got, (set, frozenset, dict)) and type(got) is type(meant):
+        return "" if _hashed(got) == _hashed(meant) else "identity"
+    if got is None and meant is not None:
+        return "none"
+    if type(got) is bool and type(meant) is bool:
+        return "" if got == meant else str(got).lower()
+    if type(got) is bool and isinstance(meant, np.ndarray):
+        return str(got).lower()
+    if type(got).__module__.partition(".")[0] in ("pandas", "xarray", "polars"):
+        return _of_tables(got, meant)
+    if isinstance(got, np.generic) and isinstance(meant, np.ndarray):
+        return "axis"  # `a[t]` of one element
+    if isinstance(got, np.ndarray) and isinstance(meant, np.ndarray) and got.ndim < meant.ndim:
+        return "axis"
+    if isinstance(got, list) and isinstance(meant, list) and any(isinstance(each, torch.Tensor) for each in got):
+        return "identity"
+    word = difference(got, meant)
+    if word == "values" and isinstance(got, np.ndarray) and got.dtype == bool:
+        return _everywhere(got)
+    return "" if word == "tensor" else word
+
+
+def _everywhere(values: np.ndarray) -> str:
+    return "true" if values.all() else "values" if values.any() else "false"
+
+
+def _of_tables(got: Any, meant: Any) -> str:  # noqa: ANN401
+    if type(got) is not type(meant):
+        return ""
+    try:
+        one, other = _array_of(got), _array_of(meant)
+    except Exception:
+        return ""
+    if one.dtype == object and any(isinstance(each, torch.Tensor) for each in one.flat):
+        return "objects" if not any(isinstance(each, np.ndarray) for each in other.flat) else ""
+    if one.shape != other.shape:
+        return "shape"
+    if one.dtype == bool and other.dtype == bool:
+        return "" if np.array_equal(one, other) else _everywhere(one)
+    return difference(one, other)
+
+
+def _array_of(table: Any) -> np.ndarray:  # noqa: ANN401
+    if type(table).__name__ == "Dataset":
+        return np.asarray(table.to_array())
+    return np.asarray(table.to_numpy())
+
+
+def operations() -> Iterator[tuple[str, str, str, str, str]]:
+    """Library, object, operation, what was given, and what came out, of what is wrong without an error."""
+    for library, objects in OBJECTS.items():
+        # A list is not compared number by number, whatever it is held against.
+        asked = [text for text in OPERATIONS if library != "builtins" or not re.search("[!=]= ", text)]
+        for kind, maker in objects.items():
+            for text in asked:
+                if "isin" in text and not _is_chance(text, maker):
+                    continue
+                if "isin" in text:  # by the addresses of objects, which are others in each run; so is `isin([t])`
+                    yield library, kind, text, "tensor", "chance"
+                    yield library, kind, text, "number", "chance"
+                    continue
+                for given, arrays in GIVEN.items():
+                    words = [
+                        outcome(_run(text, maker, _tensor(array)), _run(text, maker, _as_meant(array)))
+                        for array in arrays
+                    ]
+                    words = [word for word in words if word]
+                    if words:
+                        yield library, kind, text, given, min(words)
+
+
+def _is_chance(text: str, maker: str) -> bool:
+    """Whether tables look for the tensors that are the items of one, and not for their values."""
+    at_many_places = [torch.tensor(_NUMBERS) for _ in range(40)]
+    return any(outcome(_run(text, maker, each), _run(text, maker, _NUMBERS)) for each in at_many_places)
+
+
+_PRINTING = re.compile("_|info|show|empty|bmat|test|set_|get")  # and what gives whatever lies in memory
+
+
+def _of_numpy() -> Iterator[str]:
+    """Its functions that take an array and nothing else."""
+    for name, function in sorted(vars(np).items()):
+        if callable(function) and not isinstance(function, type) and not _PRINTING.match(name):
+            yield f"numpy.{name}"
+
+
+def functions() -> Iterator[tuple[str, str, str]]:
+    """Function, what was given, and what came out."""
+    for name in (*FUNCTIONS, *_of_numpy()):
+        for given in ("tensor", "mask", "number"):
+            words = [outcome(_call(name, _tensor(each)), _call(name, _listed(name, each))) for each in GIVEN[given]]
+            if word := next(filter(None, words), ""):
+                yield name, given, word
+        for form, make in FORMS.items() if name in FUNCTIONS else ():
+            of_tensors, of_numbers = make(torch.tensor(0.25)), make(0.25)
+            if word := outcome(_call(name, of_tensors), _call(name, of_numbers)):
+                yield name, form, word
+
+
+def _listed(name: str, array: np.ndarray) -> object:
+    return array.tolist() if name.partition(".")[0] in _OF_PYTHON else array.copy()
+
+
+def _tensor(array: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(array.copy()) if array.ndim else torch.tensor(array.item())
+
+
+def _of_libraries() -> Iterator[tuple[str, str, str, str]]:
+    """What the tables of functions say to differ: function, place, what was given, and what came out."""
+    for path in sorted(FOLDER.glob("*.json")):
+        for name, entry in json.loads(path.read_text("utf-8")).get("others", {}).items():
+            full = f"{path.stem}.{name}"
+            for text in () if _MEANT.match(full) else entry:
+                place, given, word, *_ = text.split()
+                yield full, place, given, "objects" if path.stem == "pandas" and word == "text" else word
+
+
+def write() -> None:
+    """The table, with the versions that it was measured with."""
+    packages = ("torch", *(each for each in OBJECTS if each != "builtins"))
+    versions = [f"{each} {importlib.metadata.version(each).partition('+')[0]}" for each in packages]
+    measured = ", ".join([f"Python {platform.python_version().rpartition('.')[0]}", *versions])
+    tried: dict[str, dict[str, dict[str, set[str]]]] = {}
+    for library, kind, text, given, word in operations():
+        found = tried.setdefault(library, {}).setdefault(text, {"": set()})
+        found[""].add(kind)
+        found.setdefault(given, set()).add(word)
+    lines = {
+        library: {
+            text: " ".join(f"{given}={min(words)}" for given, words in sorted(row.items()) if given)
+            + f" ({', '.join(sorted(row['']))})"
+            for text, row in rows.items()
+        }
+        for library, rows in tried.items()
+    }
+    called: dict[str, dict[str, dict[str, str]]] = {}
+    for name, given, word in functions():
+        called.setdefault(name, {}).setdefault(_first_place(name), {})[given] = word
+    for name, place, given, word in _of_libraries():
+        called.setdefault(name, {}).setdefault(place, {}).setdefault(given, word)
+    calls = {
+        name: [f"{place} {' '.join(f'{given}={word}' for given, word in ways.items())}" for place, ways in row.items()]
+        for name, row in sorted(called.items())
+    }
+    parts = [f'"measured": {json.dumps(measured)}']
+    parts += ['"operations": {\n' + ",\n".join(f'"{each}": {_lines(rows)}' for each, rows in lines.items()) + "\n}"]
+    parts += [f'"functions": {_lines(calls)}']
+    TABLE.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf-8")
+
+
+def _first_place(name: str) -> str:
+    """The first parameter, as the tables of functions have it: `data:0`."""
+    module, _, rest = name.partition(".")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in re.split("[.#]", rest):
+            found = getattr(found, part)
+        first = next(iter(inspect.signature(found).parameters.values()))
+    except (AttributeError, StopIteration, ValueError):
+        return ":0"  # of a method, or written in C
+    is_named = first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return f"{first.name if is_named and module not in _OF_PYTHON else ''}:0"
+
+
+_OF_PYTHON = ("builtins", "collections", "csv", "statistics")
+
+
+def _lines(rows: dict[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()) + "\n}"

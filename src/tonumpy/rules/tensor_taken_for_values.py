@@ -1,0 +1,132 @@
+"""# Tensor taken for its values (TNP206)
+
+## What it does
+
+Reports a tensor where NumPy, pandas, xarray, `csv` or Python itself take it for one object, or for something else than
+its values, so that another result comes out and nothing raises:
+
+- comparisons: `series == t` of pandas is False everywhere, `!=` True, equal values included; `series.isin(t)` finds by
+  the addresses of objects, by chance; `pd.isna(t)` is one False;
+- keys: `set(t)`, `Counter(t)`, `counts[label] += 1`, `counts.get(label, 0)`, `label in seen` for each `label` of a
+  tensor: Python tells tensors apart by identity, so equal ones never meet;
+- indices: `df.iloc[mask]` takes a tensor of bool for the positions 0 and 1;
+- tables and files: `pd.DataFrame([{"loss": loss}])` and `csv.writer(file).writerow([step, loss])` hold the tensors, and
+  a file gets `tensor(0.5000)`;
+- functions that call a method of the tensor: `np.size(t)` gives a method, `np.nonzero(t)` another shape.
+
+What does so was [measured](../reference/silent.md), with the versions.
+
+Confidence is by how often it is meant. It is high where values are compared, counted, selected or lost, and low where a
+tensor becomes text that a person reads, as in `plt.title(loss)`.
+
+It is a rule of its own, and no form of TNP104: that says where code raises, which depends on grad and device. This
+happens on the CPU and without grad as well, in code that ends with wrong results; who ignores the one wants to hear of
+the other.
+
+## Why is this bad
+
+Nothing raises. The mask is empty, the count of classes is that of the samples, the file cannot be read as numbers.
+
+## Example
+
+```python
+import pandas as pd
+import torch
+
+
+def hits(labels: torch.Tensor, path):
+    table = pd.read_csv(path)
+    return (table["label"] == labels.cpu()).mean()
+```
+
+## Use instead
+
+```python
+import pandas as pd
+import torch
+
+
+def hits(labels: torch.Tensor, path):
+    table = pd.read_csv(path)
+    return (table["label"] == labels.detach().cpu().numpy()).mean()
+```
+
+## Fix safety
+
+Unsafe: the result changes, as it should. A key becomes `label.item()`, what is made a set `labels.tolist()`, a single
+number in a table `loss.item()`, all else an array. There is none where the tensors are in a list or dict that is filled
+elsewhere: convert each before it is added.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.repair.operations import Convert, convert_argument
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import ImplicitConversion, Taken
+    from tonumpy.findings import RepairStyle
+    from tonumpy.repair.operations import Operation
+
+CODE = "TNP206"
+ON_BY_DEFAULT = True
+JUDGES = ("taken",)
+confidence = attrgetter("confidence_of_taken")
+
+_OUTCOMES = {
+    "axis": "a tensor of one element is an integer as an index, so the result has one axis less",
+    "chance": "the items of a tensor are looked for by identity, so equal values are found by chance",
+    "method": "gives a method of the tensor",
+    "none": "no key is equal to a tensor, so it gives the default",
+    "objects": "keeps tensors as objects, so files and comparisons have `tensor(0.5)` in place of a number",
+    "picture": "shows `tensor(...)` as text",
+    "shape": "gives another shape for a tensor than for the equal array",
+    "text": "writes `tensor(...)` as text, in place of numbers",
+    "values": "gives other values for a tensor than for the equal array",
+}
+_OF_PYTHON = {
+    "identity": "Python tells tensors apart by identity, so equal values stay apart",
+    "none": "a tensor is looked for by identity, so equal keys are not found",
+    "values": "a tensor is looked for by identity, so equal keys are not found",
+}
+_IN_FUNCTIONS = {"false": "gives one False for the whole tensor", "true": "gives one True for the whole tensor"}
+_OF_MISSING = ("isna", "isnull", "notna", "notnull")
+_ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().cpu().numpy()`"
+
+
+def check(conversion: ImplicitConversion) -> str | None:
+    taken = conversion.taken
+    if taken is None:
+        return None
+    likely = "" if conversion.certainty == "tensor" else "likely "
+    what = f"a {conversion.of_items} of {likely}tensors" if conversion.of_items else f"a {likely}tensor"
+    advice = "" if repair(conversion, "links") else f"; {_ADVICE}"
+    return f"`{conversion.function}` takes {what} for values: {_outcome(conversion, taken)}{advice}"
+
+
+def _outcome(conversion: ImplicitConversion, taken: Taken) -> str:
+    if taken.library == "builtins" and taken.word in _OF_PYTHON:
+        return _OF_PYTHON[taken.word]
+    if taken.library == "collections" or taken.word == "identity":
+        return _OF_PYTHON["identity"]
+    if taken.word not in ("false", "true"):
+        return _OUTCOMES[taken.word]
+    if conversion.function.endswith(_OF_MISSING):
+        return _IN_FUNCTIONS[taken.word]
+    outcome = taken.word.capitalize() if not taken.is_not else "True"
+    return f"it is {outcome} for equal values, too"
+
+
+def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+    taken = conversion.taken
+    assert taken is not None
+    if conversion.of_items:
+        return ()
+    if taken.library in ("builtins", "collections", "statistics"):
+        is_whole = taken.given != "number"
+        return (Convert(conversion.argument, (), forced=False, method="tolist" if is_whole else "item"),)
+    if taken.given == "number":
+        return (Convert(conversion.argument, (), forced=False, method="item"),)
+    return convert_argument(conversion, style)

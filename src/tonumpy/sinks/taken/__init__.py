@@ -1,0 +1,1 @@
+"""Tensors that are taken for values, where nothing raises and something else comes out (TNP206)."""

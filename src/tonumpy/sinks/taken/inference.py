@@ -1,0 +1,258 @@
+"""From what a tensor may be taken for values in, and observed values, to the conversions that are missing there."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.conversions import ImplicitConversion, Taken
+from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.values import (
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    Sequence,
+    Symbol,
+    Tensor,
+    Value,
+    is_number,
+    is_text,
+    members,
+)
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
+from tonumpy.inference.summaries.driver import observe
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.arguments import spelt
+from tonumpy.sinks.taken.places import find_taken
+from tonumpy.sinks.taken.table import confidence_in, methods, table
+from tonumpy.text.syntax import statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonumpy.inference.index.module import Module
+    from tonumpy.inference.transfer.targets import Observation
+    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.taken.table import Place
+    from tonumpy.text.candidates import OperationSite, Scope, Site
+
+_DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
+_KEY = "number"
+
+
+class _Given(NamedTuple):
+    """A tensor, what the table calls it, and whether it stands in a list or dict."""
+
+    tensor: Tensor
+    given: str
+
+
+def infer_taken(module: Module, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[ImplicitConversion]:
+    """Where a tensor is taken for values, in the order of the text; one for each place."""
+    if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
+        return []  # another framework's code
+    sites = find_taken(module.source, risks, with_text=with_text)
+    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
+    found = []
+    for site in sites:
+        seen = observed.get(id(site.call))
+        conversion = None if seen is None else next(_taken_at(site, seen), None)
+        if conversion is not None:
+            found.append(conversion)
+    return found
+
+
+def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+    if isinstance(site.call, ast.Call):
+        yield from _in_call(site, site.call, seen)
+    elif isinstance(site.call, ast.Compare):
+        yield from _in_comparison(site, site.call, seen)
+    elif isinstance(site.call, ast.Subscript):
+        yield from _in_subscript(site, site.call, seen)
+
+
+def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[ImplicitConversion]:
+    """A function by its full name, or a method of a library's object, or of one of Python's own."""
+    receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if isinstance(receiver, Symbol):
+        full = f"{receiver.name}.{name}" if name else receiver.name
+        yield from _by_place(site, call, seen, full.partition(".")[0], table().functions.get(full, ()))
+        return
+    library = _library_of(receiver)
+    if library:
+        yield from _by_place(site, call, seen, library, methods().get(library, {}).get(name, ()))
+    elif isinstance(receiver, (Mapping, Sequence)) or _is_dict(receiver):
+        library = "builtins"
+    if library and seen.arguments.positional and call.args:
+        rows, value, node = table().operations.get(library, {}), seen.arguments.positional[0], call.args[0]
+        if isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
+            outcomes = rows.get("a.isin(t)", {}) if name == "isin" else {}
+            yield from _made(site, node.elts[0], value.element, outcomes, library)
+        yield from _made(site, node, value, rows.get(f"a.{name}(t)", {}), library)
+
+
+def _by_place(
+    site: Site | OperationSite, call: ast.Call, seen: Observation, library: str, places: tuple[Place, ...]
+) -> Iterator[ImplicitConversion]:
+    given = [*zip(call.args, seen.arguments.positional, strict=False)]
+    if any(isinstance(node, ast.Starred) for node in call.args):
+        given = []
+    for place in places:
+        if place.position is not None and place.position < len(given):
+            node, value = given[place.position]
+            yield from _made(site, node, value, place.outcomes, library)
+        for keyword in call.keywords:
+            if keyword.arg is not None and place.name in (keyword.arg, "**"):
+                value_named = seen.arguments.named_value(keyword.arg)
+                if value_named is not None:
+                    yield from _made(site, keyword.value, value_named, place.outcomes, library)
+
+
+def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
+    left, right = seen.receiver, seen.arguments.positional[0]
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        library = _library_of(right)
+        if not library and (_is_dict(right) or (isinstance(right, Sequence) and _is_set(node.comparators[0], site))):
+            library = "builtins"
+        rows = table().operations.get(library, {})
+        is_not = isinstance(node.ops[0], ast.NotIn)
+        yield from _made(site, node.left, left, rows.get("t in a", {}), library, is_not=is_not)
+        return
+    symbol = "==" if isinstance(node.ops[0], ast.Eq) else "!="
+    for one, other, argument, text in (
+        (left, right, node.comparators[0], f"a {symbol} t"),
+        (right, left, node.left, f"t {symbol} a"),
+    ):
+        library = _library_of(one)
+        if library and library != "numpy":  # of arrays TNP108 speaks
+            yield from _made(site, argument, other, table().operations.get(library, {}).get(text, {}), library)
+
+
+def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[ImplicitConversion]:
+    key, *put = seen.arguments.positional
+    if isinstance(node.ctx, ast.Load):
+        if isinstance(seen.receiver, NonTensor) and seen.receiver.what == "pandas.iloc":
+            yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
+        return
+    is_augmented = isinstance(site.statement, ast.AugAssign)
+    if isinstance(seen.receiver, Mapping) or _is_dict(seen.receiver):
+        if not is_augmented or _is_dict(seen.receiver):  # else a key that is not there raises
+            yield from _made(site, node.slice, key, table().operations["builtins"]["a[t] = 9"], "builtins")
+        return
+    is_frame = isinstance(seen.receiver, NonTensor) and seen.receiver.what.startswith("pandas.")
+    if is_frame and put and not is_augmented and is_text(key) and isinstance(site.statement, ast.Assign):
+        rows = table().operations["pandas"]["a['n'] = t"]
+        yield from _made(site, site.statement.value, put[0], rows, "pandas")
+
+
+def _made(
+    site: Site | OperationSite,
+    node: ast.expr,
+    value: Value,
+    outcomes: dict[str, str],
+    library: str,
+    *,
+    is_not: bool = False,
+) -> Iterator[ImplicitConversion]:
+    held = _given(value) if outcomes else None
+    if held is None:
+        return
+    word = outcomes.get(held.given, "")
+    if not word and held.given == "number" and not held.tensor.is_number:
+        word = outcomes.get("tensor", "")
+    tensor = held.tensor
+    if not word or tensor.certainty == "possible":
+        return
+    if library == "builtins" and (tensor.param_taint or tensor.requires_grad):
+        return  # parameters are keys by what they are, not by their values
+    if held.given in ("items", "values", "rows", "lists") and word == "objects" and not tensor.is_number:
+        return  # arrays of several numbers are kept as objects, too
+    if held.given == "number" and word == "objects" and not tensor.is_number:
+        return
+    if library == "builtins" and held.given == "items":
+        return  # tensors that are told apart by what they are
+    yield ImplicitConversion(
+        site,
+        spelt(site.call.func if isinstance(site.call, ast.Call) else site.call),
+        node,
+        chain_of(node),
+        tensor.certainty,
+        tensor.on_cpu,
+        is_sent=False,
+        requires_grad=tensor.requires_grad,
+        grad_mode=None,
+        dtype=None,
+        layout=None,
+        bit=None,
+        of_items={"items": "list", "values": "dict", "rows": "list", "lists": "dict"}.get(held.given),
+        keeps_value=False,
+        evidence=tensor.evidence,
+        taken=Taken(word, held.given, library, confidence_in(word, library), is_not),
+    )
+
+
+def _given(value: Value) -> _Given | None:
+    """The tensor that is given, itself or in what holds it."""
+    tensor = _tensor(value)
+    if tensor is not None:
+        if tensor.is_number or tensor.is_item:
+            return _Given(tensor, "number")
+        return _Given(tensor, "mask" if tensor.dtype == "bool" else "tensor")
+    if isinstance(value, Sequence):
+        if (inner := _tensor(value.element)) is not None:
+            return _Given(inner, "items")
+        found = _in_mapping(value.element)
+        return None if found is None else _Given(found[0], "rows")
+    found = _in_mapping(value)
+    return None if found is None else _Given(found[0], "lists" if found[1] else "values")
+
+
+def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:
+    """A tensor among the values of a dict, and whether it is one of a list there."""
+    if not isinstance(value, Mapping):
+        return None
+    for each in value.values():
+        if (tensor := _tensor(each)) is not None:
+            return tensor, False
+        if isinstance(each, Sequence) and (inner := _tensor(each.element)) is not None:
+            return inner, True
+    return None
+
+
+def _tensor(value: Value) -> Tensor | None:
+    """The tensor that a value surely is; numbers beside it do not count."""
+    tensors = [each for each in members(value) if isinstance(each, Tensor)]
+    others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
+    return tensors[0] if len(tensors) == 1 and not others else None
+
+
+def _library_of(value: Value) -> str:
+    """The library whose object it is; empty where that is not known."""
+    name = value.what if isinstance(value, NonTensor) else value.name if isinstance(value, LibraryObject) else ""
+    root = name.partition(".")[0]
+    return root if "." in name and (root in table().operations or root in methods()) else ""
+
+
+def _is_dict(value: Value) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, LibraryObject) and value.name in _DICTS)
+
+
+def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
+    """By its spelling: a set that stands there, or a name that is given nothing but sets."""
+    if not isinstance(node, ast.Name):
+        return _makes_set(node)
+    for scope in reversed(site.scopes):
+        given = _given_to(node.id, scope)
+        if given:
+            return all(map(_makes_set, given))
+    return False
+
+
+def _given_to(name: str, scope: Scope) -> list[ast.expr | None]:
+    stores = (store for statement in statements_of(scope.body) for store in stores_of(statement))
+    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
+
+
+def _makes_set(node: ast.expr | None) -> bool:
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
+    return is_call or isinstance(node, (ast.Set, ast.SetComp))

@@ -1,0 +1,157 @@
+"""From a source to the calls, comparisons, indices and assignments in which a tensor may be taken for values.
+
+By spelling, then by where a tensor may flow (risk_flow.py): most files have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from tonumpy.inference.index.bindings import root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.risk_flow import TENSOR
+from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.taken.table import confidence_in, table
+from tonumpy.text import candidates
+from tonumpy.text.names import last_name
+from tonumpy.text.recursion import note_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.text.candidates import OperationSite, Site
+    from tonumpy.text.source import Source
+
+_KINDS = (ast.Compare, ast.Subscript)
+_OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+# Tables whose comparisons and indices take a tensor for one object.
+_TABLES = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:pandas|xarray)\b", re.MULTILINE)
+_COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
+# A loop over a tensor, whose items may be keys: not over what gives numbers or names.
+_LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|enumerate\b|os\b|sorted\b)([^\n:]*)")
+_PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
+_METHODS_OF_KEYS = ("get", "setdefault", "pop", "add", "discard")
+_OF_PYTHON = ("set", "frozenset")  # other objects have such methods
+_OF_EVERY_DICT = frozenset((*_METHODS_OF_KEYS, "union", "map"))
+_NUMBERS_AND_NAMES = frozenset("_ i j k n idx index name key epoch step self".split())
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
+_WORD = re.compile(r"\w+")
+
+
+def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[Site | OperationSite]:
+    """The places at which a tensor may be taken for values; `with_text`: also where it is text for people."""
+    text = source.text
+    roots = frozenset(root for root in _roots() if root in text)
+    names, operated = _names_called(roots, with_text), set[int]()
+    called = {row for name in names - _OF_EVERY_DICT for each in _spelt(name) for row in _rows_with(f"{each}(", source)}
+    if _TABLES.search(text):
+        operated |= {source.position_at(each.start()).row for each in _COMPARED.finditer(text)}
+    keys = _rows_of_keys(source)
+    sites: list[Site | OperationSite] = []
+    if rows := sorted(called | keys):
+        found = candidates.find_calls(source, rows, lambda call: _is_called(call, names))
+        sites += [each for each in found if _may_be_given(each, risks)]
+    if rows := sorted(operated | keys):
+        found_operations = candidates.find_operations(source, rows, _KINDS, _is_meant)
+        sites += [each for each in found_operations if _may_be_taken(each, risks)]
+    return sites
+
+
+@cache
+def _roots() -> frozenset[str]:
+    """The libraries of the table, but for Python's own functions."""
+    return frozenset(name.partition(".")[0] for name in (*table().functions, *table().operations)) - {"builtins"}
+
+
+@cache
+def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
+    """The last parts of the names; those of NumPy, which tensors have too, behind a dot."""
+    found = set(_METHODS_OF_KEYS)
+    for name, places in table().functions.items():
+        library = name.partition(".")[0]
+        words = {word for place in places for word in place.outcomes.values()}
+        is_told = with_text or any(confidence_in(word, library) != "low" for word in words)
+        if is_told and (library in roots or library == "builtins"):
+            found.add(("." if library == "numpy" else "") + re.split("[.#]", name)[-1])
+    for library, rows in table().operations.items():
+        if library in roots:
+            found.update(match[1] for text in rows if (match := re.match(r"a\.(\w+)\(", text)))
+    return frozenset(found)
+
+
+def _spelt(name: str) -> tuple[str, ...]:
+    return (f"np{name}", f"numpy{name}") if name[0] == "." else (name,)
+
+
+def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
+    name = last_name(call.func) or ""
+    if name in _OF_PYTHON and not isinstance(call.func, ast.Name):
+        return False
+    return name in names or (f".{name}" in names and root_name(call.func) in ("np", "numpy"))
+
+
+def _rows_of_keys(source: Source) -> set[int]:
+    """Where what a loop goes through is a key, or is looked for."""
+    names = set[str]()
+    for match in _LOOP.finditer(source.text):
+        if not any(word in match[2] for word in _PLAIN_LOOPS):
+            names.update(_WORD.findall(match[1]))
+    rows = set[int]()
+    for name in names - _NUMBERS_AND_NAMES:
+        for words in (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"if {name} in", f"if {name} not in"):
+            rows.update(_rows_with(words, source))
+        for method in _METHODS_OF_KEYS:
+            rows.update(_rows_with(f".{method}({name}", source))
+    return rows
+
+
+def _rows_with(words: str, source: Source) -> Iterator[int]:
+    """The rows in which a text stands that no letter stands before."""
+    text, at = source.text, source.text.find(words)
+    while at != -1:
+        if words[0] in ".[" or text[at - 1] not in _LETTERS:
+            yield source.position_at(at).row
+        at = text.find(words, at + len(words))
+
+
+def _is_meant(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1 and isinstance(node.ops[0], _OPERATORS)
+    assert isinstance(node, ast.Subscript)
+    is_store = isinstance(node.ctx, ast.Store)
+    return is_store or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
+
+
+def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
+    given = (*site.call.args, *(each.value for each in site.call.keywords))
+    return _reaches(given, site, risks)
+
+
+def _may_be_taken(site: OperationSite, risks: Callable[[], RiskFlow]) -> bool:
+    node = site.node
+    if isinstance(node, ast.Compare):
+        sides = (node.left, node.comparators[0])
+        return not any(isinstance(each, ast.Constant) for each in sides) and _reaches(sides, site, risks)
+    assert isinstance(node, ast.Subscript)
+    if isinstance(node.ctx, ast.Store):
+        value = site.statement.value if isinstance(site.statement, (ast.Assign, ast.AugAssign)) else None
+        return _reaches((node.slice, *([] if value is None else [value])), site, risks)
+    return _reaches((node.slice,), site, risks)
+
+
+def _reaches(nodes: Iterable[ast.expr], site: Site | OperationSite, risks: Callable[[], RiskFlow]) -> bool:
+    try:
+        return any(_may_be_a_tensor(each) and risks().reaches(each, site.scopes, TENSOR) for each in nodes)
+    except RecursionError:  # a chain of hundreds of calls
+        note_cut()
+        return False
+
+
+def _may_be_a_tensor(node: ast.expr) -> bool:
+    """By its spelling; a mask, `x > 0`, is what its first part is."""
+    while isinstance(node, ast.Compare):
+        node = node.left
+    return may_be_a_tensor(node, {})
