@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from sink_trials.outcomes import Given
+
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "WANDB_MODE": "disabled"})
 os.environ.update({"NUMBA_NUM_THREADS": "1", "NUMBA_THREADING_LAYER": "workqueue"})  # what it compiles outlives a fork
 os.environ.update({"MLFLOW_ALLOW_FILE_STORE": "1", "MLFLOW_TRACKING_URI": "./runs", "MLFLOW_DISABLE_TELEMETRY": "1"})
@@ -61,7 +63,7 @@ from sink_trials.trial import (  # noqa: E402
     of_method,
     thing_of,
 )
-from sink_trials.values import EXTRAS  # noqa: E402
+from sink_trials.values import EXTRAS, WAYS  # noqa: E402
 
 # A name, other names that lead to the same, what tries it, and the seconds that it is given.
 Job = tuple[str, list[str], "Callable[[], Iterator[Row]]", float]
@@ -173,6 +175,8 @@ def main() -> int:
         if "matplotlib" in sys.modules:
             make_plain()
         EXTRAS.update({name: thing_of(library, make) for name, make in library.extras})
+        for way, text in library.ways:
+            WAYS[way] = (cast("Given", eval(f"lambda value: {text}")),)
         if library.warns:
             COUNTED.append(cast("type[Warning]", thing_of(library, library.warns)()))
         if library.once:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonumpy.inference.habits import all_habits
 
@@ -17,12 +17,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "reference"
 FIXTURES = ROOT / "fixtures"
 SINKS = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
 TAKEN = ROOT / "src" / "tonumpy" / "sinks" / "taken" / "table.json"
 COPIES = ROOT / "scripts" / "sink_trials" / "copies.toml"
+TRIALS = ROOT / "scripts" / "sink_trials"
 LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
 
 HABITS = """\
@@ -104,6 +108,20 @@ These functions are given tensors of every sort where they take arrays, and conv
 their own (as `float(x)` does). So no finding speaks of them. Counted since torch 2.13 for libraries measured anew.
 
 | library | functions |
+|---|---|
+"""
+BY_HAND = """
+## Rows that were not measured
+
+Where no machine of ours has what a library needs, its rows say what another one answered.
+
+| library | rows |
+|---|---|
+"""
+UNMEASURED = """
+## Libraries that have no table, and why
+
+| library | why |
 |---|---|
 """
 OTHERS = """
@@ -213,10 +231,11 @@ def _measured() -> str:
     found: list[str] = [MEASURED]
     others: list[str] = []
     taking: list[str] = []
+    by_hand: list[str] = []
     for path in sorted(SINKS.glob("*.json"), key=lambda path: path.stem.lower()):
         table = json.loads(path.read_text(encoding="utf-8"))
-        if not table["counts"]:
-            continue  # of a former command, which counted nothing
+        if not table["counts"]["accept"]:
+            continue  # see _unmeasured
         counts = [table["counts"].get(name, 0) for name in COUNTS]
         late = sum("^" in "".join(entry) for entry in table["functions"].values() if isinstance(entry, list))
         row = [path.stem, table["measured"], *counts, late, len(table.get("others", ())), len(table.get("takes", ()))]
@@ -227,7 +246,20 @@ def _measured() -> str:
             others.append(f"| {path.stem} | `{name}` | {places} |\n")
         if table.get("takes"):
             taking.append(f"| {path.stem} | {', '.join(f'`{name}`' for name in table['takes'])} |\n")
-    return "".join((*found, OTHERS, *others, TAKING, *taking))
+        if "by hand" in table:
+            by_hand.append(f"| {path.stem} | {table['by hand']} |\n")
+    return "".join((*found, OTHERS, *others, TAKING, *taking, BY_HAND, *by_hand, UNMEASURED, *_unmeasured()))
+
+
+def _unmeasured() -> Iterator[str]:
+    """Those that were tried in vain, and those that were not tried."""
+    reasons: dict[str, str] = tomllib.loads((TRIALS / "not_measured.toml").read_text("utf-8"))
+    for path in SINKS.glob("*.json"):
+        counts = json.loads(path.read_text(encoding="utf-8"))["counts"]
+        if not counts["accept"]:
+            reasons[path.stem] = f"of {counts['tried']} callables none took an array in what was tried"
+    for name in sorted(reasons, key=str.lower):
+        yield f"| {name} | {reasons[name]} |\n"
 
 
 def _silent() -> str:

@@ -77,7 +77,7 @@ def test_what_gives_something_else_in_silence() -> None:
     row = {**measured("lib.f", texts, trier, [Call.parse("(v)")]), "aliases": []}
     functions, others, counts = table_of(Library, [row])
     assert functions == {}
-    assert others == {"f": ["a:0 tensor text (v)", "a:0 items text (v)"]}
+    assert others == {"f": [f"a:0 {way} text (v)" for way in ("tensor", "items", "records")]}
     assert counts["other"] == 1
 
 

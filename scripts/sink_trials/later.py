@@ -168,7 +168,72 @@ def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
     return None
 
 
+def _of_trial(function: Any, _: Any) -> object:  # noqa: ANN401
+    """What a study says of its best trial, which it copies."""
+    trial = getattr(function, "__self__", None)
+    if not hasattr(trial, "study"):
+        return None
+    trial.study.tell(trial, 1.0)
+    return trial.study.best_trial.params
+
+
+def _computed(_: Any, result: Any) -> object:  # noqa: ANN401
+    return result.compute(scheduler="synchronous") if hasattr(result, "compute") else None
+
+
+def _predicted(function: Any, result: Any) -> object:  # noqa: ANN401
+    """What a filter, or a search for changes, says once it has been given its data."""
+    owner = getattr(function, "__self__", result)
+    for options in ({}, {"n_bkps": 2}, {"pen": 3}):
+        try:
+            return owner.predict(**options) if hasattr(owner, "predict") else None
+        except TypeError as error:
+            if "argument" not in str(error):
+                raise
+        except AssertionError:  # of an option that is asked for
+            continue
+    return None
+
+
+def _evaluated(function: Any, result: Any) -> object:  # noqa: ANN401
+    """The scores of results that are loaded beside what is true."""
+    truth = getattr(function, "__self__", None)
+    if type(result).__name__ != "COCO" or truth is None:
+        return None
+    evaluation = importlib.import_module("pycocotools.cocoeval").COCOeval(truth, result, "bbox")
+    evaluation.evaluate()
+    evaluation.accumulate()
+    return evaluation.eval["precision"]
+
+
+def _pictured(_: Any, result: Any) -> object:  # noqa: ANN401
+    """A frame of a film."""
+    return result.get_frame(0).tobytes() if hasattr(result, "get_frame") else None
+
+
+def _rendered(function: Any, result: Any) -> object:  # noqa: ANN401
+    holoviews = importlib.import_module("holoviews")
+    return [holoviews.render(each) and None for each in _things(function, result) if hasattr(each, "dimensions")]
+
+
+def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
+    """What a visual of vispy does before each picture, without a window."""
+    for each in _things(function, result):
+        for part in (*getattr(each, "_subvisuals", ()), each):
+            if hasattr(part, "_prepare_draw"):
+                part._prepare_draw(part)
+    return None
+
+
 STEPS: dict[str, Step] = {
+    "optuna": _of_trial,
+    "dask": _computed,
+    "ruptures": _predicted,
+    "filterpy": _predicted,
+    "moviepy": _pictured,
+    "pycocotools": _evaluated,
+    "holoviews": _rendered,
+    "vispy": _prepared,
     "matplotlib": _drawn,
     "pandas": _printed,
     "xarray": _printed,

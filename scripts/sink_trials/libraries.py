@@ -46,6 +46,7 @@ class Library(NamedTuple):
     once: str = ""
     before: str = ""
     only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
+    ways: tuple[tuple[str, str], ...] = ()  # other ways to give a tensor: `records.bbox`, an expression with `value`
     by_hand: str = ""  # which of its rows were not measured by this script, and where they come from
 
 
@@ -53,15 +54,14 @@ def _read(root: str, table: dict[str, Any]) -> Library:
     """One table; its trials stand under the reason why they are written by hand."""
     trials = table.pop("trials", {})
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
-    given |= {name: tuple(table[name].items()) for name in ("extras", "unless") if name in table}
+    given |= {name: tuple(table[name].items()) for name in ("extras", "unless", "ways") if name in table}
     given["things"] = tuple(Thing(**thing) for thing in table.get("things", ()))
     given["trials"] = tuple((f"{root}.{call}", why) for why, calls in trials.items() for call in calls)
     return Library(root, **given)
 
 
 LIBRARIES: tuple[Library, ...] = tuple(
-    _read(root, table)
-    for root, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
+    _read(root, table) for root, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
 )
 
 

@@ -39,6 +39,7 @@ _WORDS = {
 }
 # What NumPy's conversion raises; another error is the library's own, and stands in the row.
 _OF_NUMPY = {"grad": "RuntimeError", "device": "TypeError", "bfloat16": "TypeError", "sparse": "TypeError"}
+EVERY_SLOT = "*"
 # What the device of the tests does not do, though a real one may.
 _LACKING = (NotImplementedError, RuntimeError)
 # What torch says of the number of elements or of the dtype, which is another with other tensors.
@@ -48,6 +49,8 @@ _OF_KINDS = (
     *("numpy array", "ndarray", "numba type of", "<class 'torch.Tensor'>", "type tensor", "torch.float"),
     "0-dim tensor",
 )
+# What `copy.deepcopy` says of a tensor that is computed from others.
+_OF_COPIES = ("support the deepcopy protocol",)
 _MAX_WORDS = 72
 COUNTED: list[type[Warning]] = []  # of the library that is measured: after these warnings data is left out
 # What nothing is converted of, if it is taken: one that converts may have these brought to the CPU, detached, and fail
@@ -107,7 +110,7 @@ class Trier:
             if text not in ARRAYS:
                 return evaluated(text)
             array = ARRAYS[text].copy("K")
-            if place == slot:
+            if place == slot or slot == EVERY_SLOT:
                 return given(array)
             return array.tolist() if self._plain else array
 
@@ -119,7 +122,7 @@ class Trier:
                 warnings.simplefilter("error", kind)
             function = self._make()
             result = function(*positional, **named)
-            result = list(_first(result)) if hasattr(result, "__next__") else result
+            result = list(_first(result)) if hasattr(type(result), "__next__") else result
             if not later or self._step is None:
                 return result
             self.takes_some = True
@@ -174,6 +177,8 @@ class Trier:
         array = ARRAYS[call.text_at(slot)]
         error = self.error(call, slot, of("plain"), later)
         if error is not None:
+            if len(call.slots) > 1 and self.works(call, EVERY_SLOT, of("plain"), later):
+                return None  # not the tensor is refused, but the array beside it
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
             of_value = of_value and type(error) is not NotImplementedError  # of a call that has no such form
             of_value = of_value and not is_of_kind(error)
@@ -185,9 +190,11 @@ class Trier:
         tried = {sort: range(len(tensors_of(array, sort))) for sort in _WORDS}
         errors = {sort: [self.error(call, slot, of(sort, number), later) for number in tried[sort]] for sort in tried}
         refused = {sort: each[-1] for sort, each in errors.items() if each and _are_refusals(each, _WORDS[sort])}
+        if later and _is_refusal(errors["grad"][-1] if errors["grad"] else None, _OF_COPIES):
+            refused["grad"] = errors["grad"][-1]  # what is computed, as nearly all is that is kept
         refused.update(_own_refusals(errors))
         is_same = bool(refused) and same(*self._pair(call, slot, given, later))
-        own = [(sort, error) for sort, error in refused.items() if error and _name_of(error) != _OF_NUMPY[sort]]
+        own = [(sort, error) for sort, error in refused.items() if error and _is_own(error, sort)]
         return Outcome(
             "".join(LETTERS[sort] for sort in tried if sort in refused),
             "".join(LETTERS[sort] for sort in tried if not tried[sort]),
@@ -244,6 +251,10 @@ def is_of_kind(error: BaseException) -> bool:
     if isinstance(error, RuntimeError) and type(error).__module__ == "builtins":
         return any(word in text for word in ("numpy array", "numpy.ndarray"))  # torch's own speak of dtypes
     return "can't call numpy()" not in text and any(word.lower() in text for word in _OF_KINDS)
+
+
+def _is_own(error: BaseException, sort: str) -> bool:
+    return _name_of(error) != _OF_NUMPY[sort] or _is_refusal(error, _OF_COPIES)
 
 
 def _are_refusals(errors: list[BaseException | None], words: tuple[str, ...]) -> bool:

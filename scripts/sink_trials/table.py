@@ -40,6 +40,8 @@ def written(library: Library, versions: str, rows: list[Row], modules: list[str]
     if taking:
         head["takes"] = taking  # tensors of every sort, and converts none
     counts["takes"] = len(taking)
+    if library.by_hand:
+        head["by hand"] = library.by_hand
     lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
     lines += [f'"others": {_one_a_line(others)}'] if others else []
     return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"

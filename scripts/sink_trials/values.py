@@ -50,11 +50,12 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {"function": np.sum, "identity": la
 SORTS = ("plain", "grad", "device", "bfloat16", "sparse")
 # Nor do plain tensors of these work where every tensor is said to be refused.
 OTHER_DTYPES = {"double": torch.double, "int": torch.int64, "byte": torch.uint8, "bool": torch.bool}
-# How a tensor is given: itself, in a list (two ways), or in a dict.
+# How a tensor is given: itself, in a list (two ways), in a dict, or in a dict in a list.
 WAYS: dict[str, tuple[Callable[[Any], object], ...]] = {
     "tensor": (lambda value: value,),
     "items": (lambda value: [value, value], list),
     "values": (lambda value: {"a": value},),
+    "records": (lambda value: [{"a": value}],),
 }
 
 

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.index.bindings import path_of
+from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.knowledge.scipy_optimizers import ERRORS, OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
@@ -37,9 +37,11 @@ from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Mapping as Dict
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Container
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.targets import Observation
-    from tonumpy.text.candidates import OperationSite, Site
+    from tonumpy.text.candidates import OperationSite, Scope, Site
 
 
 # What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
@@ -138,7 +140,7 @@ def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[C
     if handed_over(site.call) is not None:
         consumer = _consumer_handed_over(seen.arguments)
         return consumer, () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
-    consumer = _consumer(site.call, seen.receiver)
+    consumer = _consumer(site, seen.receiver)
     consumer = own.consumer(site.call) if consumer is None and own is not None else consumer
     return consumer, () if consumer is None else _given(site.call, consumer, seen.arguments)
 
@@ -233,27 +235,40 @@ def spelt(function: ast.expr | ast.AugAssign) -> str:
 
 def consumer_at(site: Site, seen: Observation) -> Consumer | None:
     """The function that a call is of, if it is known to convert what it is given."""
-    return _consumer(site.call, seen.receiver) if isinstance(site.call.func, (ast.Name, ast.Attribute)) else None
+    return _consumer(site, seen.receiver)
 
 
-def _consumer(call: ast.Call, receiver: Value) -> Consumer | None:
+def _consumer(site: Site, receiver: Value) -> Consumer | None:
     """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
-    if isinstance(call.func, ast.Name):
+    call = site.call
+    if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
+        library, _, name = _imported_name(call.func, site.scopes).rpartition(".")
+        found = consumer_of(library, name) if library.partition(".")[0] == receiver.root else None
+        is_method = found is None and isinstance(call.func, ast.Attribute)
+        return consumer_of(f"{receiver.root}.", call.func.attr) if is_method else found  # of an object of its own
+    if not isinstance(call.func, ast.Attribute):
+        if isinstance(receiver, LibraryObject):
+            return consumer_of(made, "__call__") if (made := made_by(receiver)) else None
         library, _, name = receiver.name.rpartition(".") if isinstance(receiver, Symbol) else ("", "", "")
         return consumer_of(library, name)
-    assert isinstance(call.func, ast.Attribute)
     if isinstance(receiver, Symbol):
         return consumer_of(receiver.name, call.func.attr)
-    if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
-        _, _, inside = (path_of(call.func.value) or "").partition(".")
-        found = consumer_of(f"{receiver.root}.{inside}".rstrip("."), call.func.attr)
-        return found or consumer_of(f"{receiver.root}.", call.func.attr)  # a method of an object of its own
     for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
         name = made_by(each)
         found = consumer_of(name, call.func.attr) if name else None
         if found is not None:
             return found
     return None
+
+
+def _imported_name(node: ast.expr, scopes: tuple[Scope, ...]) -> str:
+    """`jax.numpy.sin` for `jnp.sin`, by the imports of the scopes around; nothing for what is not imported."""
+    root, dot, rest = (path_of(node) or "").partition(".")
+    for scope in reversed(scopes):
+        for name, imported in imports_among(statements_of(scope.body)):
+            if name == root and not imported.level:
+                return imported.full_name + dot + rest
+    return ""
 
 
 def made_by(value: Value) -> str:
@@ -285,6 +300,7 @@ def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
         if "tensor" in argument.takes:
             yield node, value, None, argument.takes["tensor"]
         return
+    yield from _in_records(node, value, argument.takes)
     if "items" not in argument.takes:
         return
     refusal = argument.takes["items"]
@@ -297,15 +313,33 @@ def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
         yield node, value.element, "list", refusal
 
 
-def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal) -> Iterator[Given]:
+def _in_records(node: ast.expr, value: Sequence, takes: Dict[str, Refusal]) -> Iterator[Given]:
+    """Of dicts in a list: what stands there under each key, or under one, itself or in a list."""
+    for way, refusal in takes.items():
+        kind, _, key = way.partition(".")
+        if kind != "records":
+            continue
+        if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None and len(value.items) == len(node.elts):
+            pairs = list(zip(node.elts, value.items, strict=True))
+        else:
+            pairs = [(node.elt if isinstance(node, (ast.ListComp, ast.GeneratorExp)) else node, value.element)]
+        for part, each in pairs:
+            if isinstance(each, Mapping):
+                yield from _in_dict(part, each, refusal, key)
+
+
+def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal, wanted: str = "") -> Iterator[Given]:
+    """`wanted`: the one key that counts."""
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant):
-                yield part, value.get(key.value), None, refusal
+            if isinstance(key, ast.Constant) and wanted in ("", key.value):
+                held = value.get(key.value)
+                is_listed = wanted and isinstance(held, Sequence)
+                yield part, held.element if is_listed else held, "list" if is_listed else None, refusal
     elif isinstance(node, ast.DictComp):
         yield node.value, value.other, None, refusal
     else:
-        for each in value.values():
+        for each in [value.get(wanted)] if wanted else value.values():
             yield node, each.element if isinstance(each, Sequence) else each, "dict", refusal
 
 

@@ -8,7 +8,9 @@ gives something else than a tensor does; `^`: not the call raises but what is do
 as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well; `@ValueError:db`:
 what is on a device or of bfloat16 raises that, where NumPy has another error. The library's own words stand last,
 after ` | `. `?device`: not beside an argument of this name.
-`*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs.
+`*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
+are called themselves, `*#positions=` if that attribute is assigned to, `*#__mul__` in `thing * tensor`, `*#__rmul__` in
+`tensor * thing`. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
 """
 
 from __future__ import annotations
@@ -82,11 +84,12 @@ class Argument(NamedTuple):
 
 class Library(NamedTuple):
     """One file: the lines of its functions, an alias as the name that it stands for; its modules; the lines of its
-    methods, of all classes."""
+    methods, of all classes. `makes_callables`: objects of its classes are called as functions are."""
 
     functions: dict[str, list[str] | str]
     modules: frozenset[str]
     methods: dict[str, list[list[str]]]
+    makes_callables: bool = False
 
 
 _NONE = Library({}, frozenset(), {})
@@ -105,7 +108,8 @@ def library_of(root: str) -> Library:
     for name, line in table["functions"].items():
         if "#" in name and line:
             methods.setdefault(name.rpartition("#")[2], []).append(line)
-    return Library(table["functions"], frozenset(table["modules"]), methods)
+    makes_callables = any(name.endswith("#__call__") and name[0].isupper() for name in table["functions"])
+    return Library(table["functions"], frozenset(table["modules"]), methods, makes_callables)
 
 
 @cache

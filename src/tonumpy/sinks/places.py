@@ -10,7 +10,7 @@ import re
 
 from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.consumers import methods_of
+from tonumpy.sinks.consumers import library_of, methods_of
 from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, roots_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.source import parse
@@ -54,10 +54,24 @@ def _calls_spelt(text: str, names: Names) -> Iterator[tuple[int, int]]:
         for match in re.finditer(rf"\bmap[ \t]*\(\s*{name}((?:\.\w+)*)[ \t]*,", text):
             if consumer_named(full + match[1]):
                 yield match.start(), _end_of_call(text, text.index("(", match.start()) + 1)
+    for root in roots_of(names):
+        if library_of(root).makes_callables:
+            yield from _objects_called(text, [name for name, full in names.items() if full.partition(".")[0] == root])
     methods = {method for root in roots_of(names) for method in methods_of(root)}
     for match in _METHOD.finditer(text) if methods else ():
         if match[1] in methods:
             yield match.start(), _end_of_call(text, match.end())
+
+
+def _objects_called(text: str, names: list[str]) -> Iterator[tuple[int, int]]:
+    """Calls of what is given the result of a call of some names, and of such results themselves."""
+    made = "|".join(map(re.escape, names))
+    given = {match[1] for match in re.finditer(rf"(\w+)[ \t]*=[ \t]*(?:{made})\b[\w.]*[ \t]*\(", text)}
+    for match in re.finditer(r"(?<![\w.])(\w+)[ \t]*\(", text) if given else ():
+        if match[1] in given:
+            yield match.start(), _end_of_call(text, match.end())
+    for match in re.finditer(r"\)[ \t]*\(", text):
+        yield match.end(), match.end()  # the whole call stands before that
 
 
 def _end_of_call(text: str, start: int) -> int:

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, methods_named
+from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over
 
@@ -49,7 +49,7 @@ def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, int]]:
         (argument.node, _kinds(argument.takes))
         for consumer in _consumers_spelt(call.func, names)
         for argument in converting_arguments(call, consumer)
-        if (kind := _KINDS.get(type(argument.node))) is None or kind in argument.takes
+        if _may_be_given(argument.node, argument.takes)
     ]
 
 
@@ -62,6 +62,16 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
     if isinstance(function, ast.Attribute):
         for library in roots_of(names):
             yield from methods_named(library, function.attr)
+    else:  # `flip(image=x)`, `Flip(p=1)(image=x)`
+        for library in roots_of(names):
+            if root not in names and library_of(library).makes_callables:
+                yield from methods_named(library, "__call__")
+
+
+def _may_be_given(node: ast.expr, takes: Mapping[str, Refusal]) -> bool:
+    """Whether what is given by a literal or a comprehension is taken in this form."""
+    kind = _KINDS.get(type(node))
+    return kind is None or any(way == kind or (kind == "items" and way.startswith("records")) for way in takes)
 
 
 def _kinds(takes: Mapping[str, Refusal]) -> int:
@@ -101,10 +111,12 @@ def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
         return any(may_be_a_tensor(value, names) for value in node.values)
     if isinstance(node, ast.DictComp):
         return may_be_a_tensor(node.value, names)
-    while isinstance(node, ast.BinOp):  # a long sum leans to the left
-        if may_be_a_tensor(node.right, names):
-            return True
-        node = node.left
+    if isinstance(node, ast.BinOp):
+        while isinstance(node, ast.BinOp):  # a long sum leans to the left
+            if may_be_a_tensor(node.right, names):
+                return True
+            node = node.left
+        return may_be_a_tensor(node, names)  # `[x] * 3`
     if isinstance(node, ast.UnaryOp):
         return may_be_a_tensor(node.operand, names)
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):

@@ -1,6 +1,7 @@
-"""From assignments into tables and files, `table["x"] = t` or `file["a"][...] = t`, to the conversions they make.
+"""From what a library's object is given otherwise than by a call, an item, an attribute or an operand, to conversions.
 
-What the objects of a library do is in its table, as `__setitem__`. A column of pandas takes a tensor, and raises where
+`table["x"] = t`, `file["a"][...] = t`, `atoms.positions = t`, `t * units.m`: what the objects of a library do then is in
+its table, as `__setitem__`, `positions=`, `__mul__` and `__rmul__`. A column of pandas takes a tensor, and raises where
 NumPy does, which was measured by hand with pandas 2.3, 3.0 and 3.1: what a number or a slice stands for differs.
 """
 
@@ -9,47 +10,107 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.lattice.values import evidence_in, is_text, members
+from tonumpy.inference.index.bindings import root_name
+from tonumpy.inference.lattice.values import Symbol, evidence_in, is_text, members
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
-from tonumpy.sinks.consumers import EVERY, consumer_of
+from tonumpy.sinks.consumers import EVERY, consumer_of, methods_of
 from tonumpy.sinks.mixtures import takes_array
 from tonumpy.sinks.risk_flow import ANY, TENSOR
-from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.shapes import may_be_a_tensor, roots_of
+from tonumpy.sinks.sink_calls import imported
 from tonumpy.text import candidates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
+    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.consumers import Refusal
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
-LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
+# Those whose tables hold such rows; other files are not looked at.
+LIBRARIES = (
+    *("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy"),
+    *("filterpy", "MDAnalysis", "astropy", "cupy"),
+)
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.MatMult: "matmul",
+    ast.Pow: "pow",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.LShift: "lshift",
+}
+
+
+class _Put(NamedTuple):
+    """What may be a tensor in an operation, its value, and what the object refuses there."""
+
+    node: ast.expr
+    value: Value
+    refusal: Refusal
 
 
 def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
-    """The assignments that may put a tensor into a table or file, if a risk reaches it or every one is refused."""
+    """The operations that may give a tensor to such an object, if a risk reaches it or every one is refused."""
     if not any(library in source.text for library in LIBRARIES):
         return []
-    rows = sorted({source.position_at(match.start()).row for match in _STORE.finditer(source.text)})
+    names = imported(source)
+    methods = {method for root in roots_of(names) for method in methods_of(root)}
+    attributes = [re.escape(method[:-1]) for method in methods if method.endswith("=")]
+    things = _things(source, set(names)) if any(f"__{each}__" in methods for each in _OPERATORS.values()) else set()
+    places = [match.start() for match in _STORE.finditer(source.text)]
+    if attributes:
+        places += [match.start() for match in re.finditer(rf"\.(?:{'|'.join(attributes)})[ \t]*=(?!=)", source.text)]
+    if things:
+        thing = "|".join(map(re.escape, things))
+        operator = r"(?:[-+*/%@]|<<)"
+        spelt_so = rf"{operator}[ \t]*(?:{thing})\b|\b(?:{thing})\b[\w.]*(?:\([^()\n]*\))?[ \t]*{operator}"
+        places += [match.start() for match in re.finditer(spelt_so, source.text)]
+    rows = sorted({source.position_at(place).row for place in places})
     return [
         site
-        for site in candidates.find_operations(source, rows, (ast.Subscript,), _is_stored)
-        if isinstance(site.statement, ast.Assign)
-        and site.statement.targets == [site.node]
-        and may_be_a_tensor(site.statement.value, {})
-        and risks.reaches(site.statement.value, site.scopes, ANY | TENSOR)
+        for site in candidates.find_operations(source, rows, (ast.Subscript, ast.Attribute, ast.BinOp), _is_asked)
+        if any(
+            may_be_a_tensor(node, {}) and risks.reaches(node, site.scopes, ANY | TENSOR)
+            for node in _given(site, things)
+        )
     ]
+
+
+def _things(source: Source, names: set[str]) -> set[str]:
+    """What a module imports of libraries, and the names of what that makes."""
+    made = "|".join(map(re.escape, names))
+    return names | {match[1] for match in re.finditer(rf"(\w+)[ \t]*=[ \t]*(?:{made})\b", source.text)}
+
+
+def _is_asked(node: ast.Subscript | ast.Attribute | ast.BinOp) -> bool:
+    return isinstance(node, ast.BinOp) or isinstance(node.ctx, ast.Store)
+
+
+def _given(site: OperationSite, things: set[str]) -> Iterator[ast.expr]:
+    """What may be a tensor: what is assigned, or what stands beside a thing of a library."""
+    node, statement = site.node, site.statement
+    if isinstance(node, ast.BinOp):
+        for thing, other in ((node.left, node.right), (node.right, node.left)):
+            if root_name(thing) in things and type(node.op) in _OPERATORS:
+                yield other
+    elif isinstance(statement, ast.Assign) and statement.targets == [node]:
+        yield statement.value
 
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
@@ -61,32 +122,56 @@ def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitCo
 
 def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion | None:
     seen = observed.get(id(site.node))
-    if seen is None or not isinstance(site.statement, ast.Assign) or len(seen.arguments.positional) != 2:
-        return None
-    key, value = seen.arguments.positional
-    refusal = _refusal_of(seen.receiver, key)
-    facts = None if refusal is None else as_refused(facts_of(value), refusal)
-    if refusal is None or facts is None:
-        return None
-    function = f"{spelt(site.node)} = ..."
-    found = made_of(site, function, site.statement.value, facts, seen, evidence_in(value))
-    found = found._replace(keeps_value=facts.is_sole and not refusal.error, never=refusal.error)
-    return found if found.never or found.risks or found.without_habits().risks else None
+    for put in () if seen is None else _put(site, seen):
+        facts = as_refused(facts_of(put.value), put.refusal)
+        if facts is None:
+            continue
+        function = spelt(site.node) if isinstance(site.node, ast.BinOp) else f"{spelt(site.node)} = ..."
+        found = made_of(site, function, put.node, facts, seen, evidence_in(put.value))
+        found = found._replace(keeps_value=facts.is_sole and put.refusal.keeps_value and not put.refusal.error)
+        found = found._replace(never=put.refusal.error, later=put.refusal.later, errors=put.refusal.errors)
+        found = found._replace(words=put.refusal.words)
+        if found.never or found.risks or found.without_habits().risks:
+            return found
+    return None
 
 
-def _refusal_of(receiver: Value, key: Value) -> Refusal | None:
+def _put(site: OperationSite, seen: Observation) -> Iterator[_Put]:
+    node, statement, given = site.node, site.statement, seen.arguments.positional
+    if isinstance(node, ast.BinOp):
+        name = _OPERATORS.get(type(node.op), "")
+        for thing, part, value, method in (
+            (seen.receiver, node.right, given[0], f"__{name}__"),
+            (given[0], node.left, seen.receiver, f"__r{name}__"),
+        ):
+            refusal = _refusal_at(thing, method, 0)
+            if refusal is not None:
+                yield _Put(part, value, refusal)
+    elif isinstance(statement, ast.Assign) and statement.targets == [node]:
+        if isinstance(node, ast.Attribute) and len(given) == 1:
+            refusal = _refusal_at(seen.receiver, f"{node.attr}=", 0)
+        else:
+            refusal = _refusal_under(seen.receiver, given[0]) if len(given) == 2 else None
+        if refusal is not None:
+            yield _Put(statement.value, given[-1], refusal)
+
+
+def _refusal_at(thing: Value, method: str, position: int) -> Refusal | None:
+    """What an object refuses at a place of one of its methods."""
+    for each in members(thing):
+        name = each.name if isinstance(each, Symbol) else made_by(each)
+        consumer = consumer_of(name, method) if name else None
+        for parameter in () if consumer is None else consumer.parameters:
+            if parameter.position == position and "tensor" in parameter.takes:
+                return parameter.takes["tensor"]
+    return None
+
+
+def _refusal_under(receiver: Value, key: Value) -> Refusal | None:
     """What an object refuses that is put into it under a key."""
     for name in filter(None, map(made_by, members(receiver))):
         if name.partition(".")[0] == "pandas" and name not in _INDEXERS:
             return EVERY if is_text(key) else None
         if name.startswith("scipy.") and not takes_array(0, key):
             return None  # a variable of netCDF is an array of NumPy there
-        consumer = consumer_of(name, "__setitem__")
-        for parameter in () if consumer is None else consumer.parameters:
-            if parameter.position == 1 and "tensor" in parameter.takes:
-                return parameter.takes["tensor"]
-    return None
-
-
-def _is_stored(node: ast.Subscript) -> bool:
-    return isinstance(node.ctx, ast.Store)
+    return _refusal_at(receiver, "__setitem__", 1)
