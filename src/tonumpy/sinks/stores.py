@@ -1,7 +1,7 @@
-"""From what a library's object is given otherwise than by a call, an item, an attribute or an operand, to conversions.
+"""From what a library's object is given as an item, an attribute or an operand to the conversions that it makes.
 
-`table["x"] = t`, `file["a"][...] = t`, `atoms.positions = t`, `t * units.m`: what the objects of a library do then is in
-its table, as `__setitem__`, `positions=`, `__mul__` and `__rmul__`. A column of pandas takes a tensor, and raises where
+`table["x"] = t`, `file["a"][...] = t`, `atoms.positions = t`, `t * units.m`: what a library's objects do then is in its
+table, as `__setitem__`, `positions=`, `__mul__` and `__rmul__`. A column of pandas takes a tensor, and raises where
 NumPy does, which was measured by hand with pandas 2.3, 3.0 and 3.1: what a number or a slice stands for differs.
 """
 
