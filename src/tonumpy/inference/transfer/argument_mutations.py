@@ -38,12 +38,17 @@ def may_change_grad(analysis: Analysis, called: Value, arguments: Arguments, pla
         return False
     (function, parameter), node = given, given[0].node
     may_thaw = function.module.words.may_thaw
-    has_grad = grad_mode is not False and (
-        not isinstance(called, Function) or arguments.has_star or result_facts(arguments.values(), True)[1] is not False
+    if parameter not in function.module.derived(mutated_names if may_thaw else written_names, node):
+        return False
+    # What is written without grad leaves it as it was. All arguments are looked at, so this comes last.
+    return may_thaw or (
+        grad_mode is not False
+        and (
+            not isinstance(called, Function)
+            or arguments.has_star
+            or result_facts(arguments.values(), True)[1] is not False
+        )
     )
-    if not has_grad and not may_thaw:
-        return False  # what is written without grad leaves it as it was
-    return parameter in function.module.derived(mutated_names if may_thaw else written_names, node)
 
 
 def _given(analysis: Analysis, called: Value, place: int | str) -> tuple[Function, str] | None:
