@@ -99,11 +99,6 @@ NOTHING_ASKED = {  # `clone`, so that nobody asks who writes to the array either
         "    def shown(self, x):\n        return self.net(x).clone().cpu().numpy()\n\n"
         "    def f(self, x):\n        return self.shown(_long(x).detach())\n"
     ),
-    "the rest of a constructor that stores a parameter": (
-        "class C:\n    def __init__(self, x: torch.Tensor, z):\n        self.y = _long(z)\n        if self.y is None:\n"
-        "            raise ValueError\n        self.x = x\n\n"
-        "    def f(self):\n        return self.x.numpy()\n"
-    ),
     "what an attribute holds that another hangs on": (
         "class C:\n    def __init__(self, net, key):\n        self.net = net\n        self.key = self.net.key\n"
         "        self.made = _long(self.key)\n        self.made.key = self.key\n\n"
@@ -116,10 +111,6 @@ NOTHING_ASKED = {  # `clone`, so that nobody asks who writes to the array either
     "what gives no tensors of torch": (
         "def _batch(x, return_tensors=None):\n    return _long(x)\n\n\n"
         "def f(x):\n    return _batch(x, return_tensors='tf').numpy()\n"
-    ),
-    "the number of a token": (
-        "class T:\n    @property\n    def pad_token_id(self):\n        return _long(self)\n\n\n"
-        "def f(x: torch.Tensor):\n    return (x == T().pad_token_id).numpy()\n"
     ),
 }
 
@@ -227,8 +218,8 @@ def test_the_work_grows_with_the_depth(name: str) -> None:
     assert work_for(shape(deepest // 2)) < 6 * work_for(shape(deepest // 4))
 
 
-def test_a_write_looks_at_what_may_show_it_alone() -> None:
-    """Not at each of the arrays that share memory with other parts of the tensor."""
+def test_a_write_looks_at_no_more_places_than_are_followed() -> None:
+    """However many arrays share memory with other parts of the tensor."""
 
     def work_of(n: int) -> int:
         memory = State()
@@ -241,7 +232,7 @@ def test_a_write_looks_at_what_may_show_it_alone() -> None:
 
         return calls_of(write_parts)
 
-    grows_with_the_code(work_of, 20)
+    grows_with_the_code(work_of, 100)
 
 
 def test_what_may_refer_to_too_much_is_not_followed() -> None:

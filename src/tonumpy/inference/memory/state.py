@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Handed = tuple[ast.Call, ast.Call | None]  # a conversion, and the call through which its array has come
 
 MAX_REFERENCES = 50  # of one place; what may refer to more, as after many loops in a row, is not followed
-_MAX_PLACES = 300  # of a function; further ones are not followed
+_MAX_PLACES = 100  # of a function, since each write looks at all of them; further ones are not followed
 _CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".split())
 NEW = "new "  # begins the name of memory that is made here
 
