@@ -146,7 +146,8 @@ def _run(folder: Path, *words: str) -> tuple[int, str, str]:
 )
 def test_a_program_ends_as_it_does_alone(tmp_path: Path, text: str, code: int) -> None:
     (tmp_path / "program.py").write_text(text)
-    alone = _run(tmp_path, "program.py")
+    # A thread that is inside torch when Python ends may abort the program; on a busy machine one in some ten does.
+    alone = next((run for _ in range(5) if (run := _run(tmp_path, "program.py"))[0] == code), None)
     rehearsed = _run(tmp_path, "-m", "tonumpy", "rehearse", "-o", "report.txt", "-q", "program.py")
-    assert alone[0] == code
+    assert alone is not None
     assert rehearsed == alone
