@@ -16,8 +16,6 @@ import argparse
 import json
 import os
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,20 +59,15 @@ def main() -> None:
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--only", default="", help="mechanisms whose names hold one of these words")
-    parser.add_argument("--in-child", nargs=2, metavar=("OFF", "OUT"), help=argparse.SUPPRESS)
     parser.add_argument("trees", nargs="*", type=Path)
     arguments = parser.parse_args()
-    if arguments.in_child:
-        off, out = arguments.in_child
-        _in_child(json.loads(off), Path(out), *arguments.trees)
-        return
     store, trees = arguments.store.absolute(), [tree.absolute() for tree in arguments.trees]
     words = [word for word in arguments.only.split(",") if word]
     chosen = [each for each in mechanisms() if not words or any(word in each.name for word in words)]
     for tree in trees:
         counted = _counted(store, tree)
         if arguments.together:
-            _print(tree, "all of these", _compared(counted, _run(tree, store, [each.name for each in chosen])))
+            _print(tree, "all of these", _switched_off_together(store, tree, chosen, counted))
         elif not arguments.count:
             for each in chosen:
                 if counted["used"].get(each.name, 1):
@@ -88,8 +81,22 @@ def _counted(store: Path, tree: Path) -> dict[str, Any]:
 
 
 def _switched_off(store: Path, tree: Path, mechanism: Mechanism, counted: dict[str, Any]) -> dict[str, Any]:
-    path = store / "off" / mechanism.name.replace("/", " ") / f"{tree.name}.json"
-    return _kept(path, lambda: _compared(counted, _run(tree, store, [mechanism.name])))
+    return _kept(_path_of(store, tree, mechanism), lambda: _compared(counted, _run(tree, store, [mechanism.name])))
+
+
+def _switched_off_together(
+    store: Path, tree: Path, chosen: list[Mechanism], counted: dict[str, Any]
+) -> dict[str, Any]:
+    """Where nothing changes without all of them, each is taken to change nothing there."""
+    compared = _compared(counted, _run(tree, store, [each.name for each in chosen]))
+    if not any(map(len, (*compared["default"], *compared["low"]))):
+        for each in chosen:
+            _kept(_path_of(store, tree, each), lambda: compared)
+    return compared
+
+
+def _path_of(store: Path, tree: Path, mechanism: Mechanism) -> Path:
+    return store / "off" / mechanism.name.replace("/", " ") / f"{tree.name}.json"
 
 
 def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -103,9 +110,16 @@ def _kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def _run(tree: Path, store: Path, off: list[str] | None) -> dict[str, Any]:
     """What a check of the tree, in a process of its own, finds with some mechanisms off; None: all on, and counted."""
+    store.mkdir(parents=True, exist_ok=True)
     out = store / f"part-{os.getpid()}.json"
-    command = [sys.executable, __file__, "--store", str(store), "--in-child", json.dumps(off), str(out), str(tree)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
+    load_all()
+    child = os.fork()
+    if not child:
+        try:
+            _in_child(off, out, tree)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
     made: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     out.unlink()
     return made

@@ -210,6 +210,7 @@ MECHANISMS = (
         _below("inference/transfer", "name_heuristics"),
         lambda: (hands_on(X + "name_heuristics:made_by_model", "result"),),
     ),
+    Mechanism("made by a module on the CPU", (), lambda: (hands_on(X + "call_results:made_by", "result"),)),
     Mechanism("left where it was", (), lambda: (hands_on(X + "call_results:left_where_it_was", "result"),)),
     Mechanism(
         "closures that are changed",
@@ -327,7 +328,6 @@ GONE = (
     ("pessimistic entries (for speed)", 146, 8, 0, 0, "nothing"),
     ("objects after a call", 145, 7, 0, 0, "what others put into an attribute is unknown"),
     ("owners of a device read as tensors, by all their uses", 123, 4, 0, 0, "by their names"),
-    ("made by a module on the CPU", 18, 5, 0, 0, "nothing"),
 )
 
 

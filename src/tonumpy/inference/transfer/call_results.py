@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tonumpy.inference.index.bindings import Import
+from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.beliefs import left_on_cpu
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
@@ -19,9 +21,12 @@ from tonumpy.inference.lattice.values import (
     evidence_in,
     held_in,
     mapped,
+    max_device_taint,
     may_be,
+    members,
     resting_on,
     tensor_facts,
+    with_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.habit_heuristics import taken_for_data
@@ -52,6 +57,20 @@ def _made_of_data(value: Value, basis: Basis | None) -> Value:
     if isinstance(value, Instance) and value.arguments is not None:
         return value._replace(arguments=value.arguments.mapped(lambda part: _made_of_data(part, basis)))
     return mapped(value, lambda part: _made_of_data(part, basis))
+
+
+def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
+    """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
+    there of what is there, unless it sends it elsewhere itself, and a frozen one without grad of what has none."""
+    if not isinstance(module, Instance) or arguments.has_star:
+        return result
+    is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
+    if is_frozen and result_facts(arguments.values(), True)[1] is False:
+        result = unless_it_requires_grad(result)
+    if not module.on_cpu or tensor_facts(result)[0] is not None or max_device_taint(members(result)):
+        return result
+    is_there = result_facts(arguments.values(), None, mixes=True)[0]
+    return with_facts(result, on_cpu=True) if is_there else result
 
 
 def fresh(reason: Reason, frame: Frame, arguments: Arguments) -> Value:

@@ -49,6 +49,7 @@ from tonumpy.inference.transfer.call_results import (
     is_loaded_by_dataset,
     left_by_test,
     left_where_it_was,
+    made_by,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects, under_context
@@ -124,12 +125,13 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         return frame.analysis.functions.call_function(function, None, arguments, frame.grad_mode)
     if isinstance(function, BoundMethod):
         result = _call_of_method(frame, function, arguments)
-        return in_company(frame, arguments, result)
+        return in_company(frame, arguments, made_by(frame, function.receiver, arguments, result))
     for name in ("__call__", "forward"):
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
-            return frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
-    return library_values.call_inherited(frame, function, "__call__", arguments)
+            result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
+            return made_by(frame, function, arguments, result)
+    return made_by(frame, function, arguments, library_values.call_inherited(frame, function, "__call__", arguments))
 
 
 def _call_of_method(frame: Frame, method: BoundMethod, arguments: Arguments) -> Value:
