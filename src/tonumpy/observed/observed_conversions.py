@@ -85,12 +85,20 @@ def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
     return found
 
 
+_CODES = {
+    "mixed devices": "TNP109",
+    "unfinished copy": "TNP204",
+    "lost gradient": "TNP203",
+    "shared write": "TNP201",
+    "taken for values": "TNP206",
+}
+
+
 def seen_alone(source: Source, sighting: Sighting) -> Seen:
     """What was seen at a place, where the text there could not be read: no rule is asked."""
     if sighting.what != "conversion":
         message = f"{sighting.what} seen here"
-        code = {"mixed devices": "TNP109", "unfinished copy": "TNP204", "lost gradient": "TNP203"}.get(sighting.what)
-        return Seen(None, False, code or "TNP201", message, (), _span(source, sighting.spot), sighting.observed)
+        return Seen(None, False, _CODES[sighting.what], message, (), _span(source, sighting.spot), sighting.observed)
     code = "TNP101" if sighting.is_method else "TNP104"
     return Seen(None, False, code, _message(None, sighting), (), _span(source, sighting.spot), sighting.observed)
 
@@ -228,11 +236,13 @@ def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], s
 
 
 def _of_devices(module: Module, sighting: Sighting) -> Seen:
-    """Tensors of two devices that met, and what was read before it had arrived."""
+    """Tensors of two devices that met, what was read before it had arrived, and what is taken for values."""
     span, about = _span(module.source, sighting.spot), sighting.about
     if sighting.what == "mixed devices":
         message = f"tensors of two devices meet: {about}: raises {_error(sighting)}"
         return Seen(None, False, "TNP109", message, (), span, sighting.observed)
+    if sighting.what == "taken for values":
+        return Seen(None, False, "TNP206", about, (), span, sighting.observed)
     message = f"this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong"
     return Seen(None, False, "TNP204", message, (), span, sighting.observed)
 

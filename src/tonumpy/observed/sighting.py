@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Observed
 
-    What = Literal["conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy"]
+    What = Literal[
+        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values"
+    ]
 
 
 class Spot(NamedTuple):
@@ -35,7 +37,7 @@ class Sighting(NamedTuple):
 
     `is_refused`: at least once; `observed` is of those times then, and `passed` of the others. `held` has each way in
     which a tensor came there. `is_handled`: each time the user's own code made it good, or asked for the error.
-    `about`: of two tensors that met, both in words; of an unfinished copy, its place.
+    `about`: of two tensors that met, both in words; of an unfinished copy, its place; of what is taken for values, how.
     """
 
     spot: Spot
@@ -54,4 +56,4 @@ class Sighting(NamedTuple):
 
 
 NOT_HELD = Held()
-OF_DEVICES = ("mixed devices", "unfinished copy")  # they are no conversions
+OF_DEVICES = ("mixed devices", "unfinished copy", "taken for values")  # they are no conversions

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
-    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy"]
+    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values"]
     # Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
     # program has it; it keeps no reference to it.
     Observer = Callable[["Event", object], None]
@@ -38,7 +38,7 @@ class Event(NamedTuple):
     tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor
     share memory, and one of them was written while the other is still in use; "lost gradient": a gradient ended in
     the array; "unfinished copy": what an asynchronous copy from the accelerator gave was read before anything waited
-    for it.
+    for it; "taken for values": it was a key, or was compared or kept by a library as one object.
 
     `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
     empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.
@@ -46,7 +46,7 @@ class Event(NamedTuple):
     `device` is what the program sees ("cuda:0"), `dtype` and `layout` are in torch's words ("torch.bfloat16").
     `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
     `is_handled`: it was raised, as the user's own code makes it good, or asks for it. `about`: where two tensors met,
-    both of them in words, or where the copy was made.
+    both of them in words, or where the copy was made, or what was taken for values.
     """
 
     way: Way

@@ -46,7 +46,7 @@ def elsewhere(noted: Iterable[Noted]) -> list[Noted]:
 def _what(event: Event) -> What:
     if event.way == "operator" and event.reasons == ("mixed",):
         return "mixed devices"
-    return event.way if event.way in ("shared write", "lost gradient", "unfinished copy") else "conversion"
+    return event.way if event.way not in ("numpy", "array", "operator") else "conversion"
 
 
 def _is_method(noted: Noted) -> bool:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.entry import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
 
-    _Asked = TypeVar("_Asked", "Candidate", "Site | ReturnSite", "OperationSite")
+    _Asked = TypeVar("_Asked", "Candidate", "Site | ReturnSite", "OperationSite", "Site | OperationSite")
 
     class Judged(Protocol):
         """A conversion, with what is known of it."""

@@ -39,6 +39,7 @@ from tonumpy.rehearsal.standin.names import Names
 from tonumpy.rehearsal.standin.origins import Origins
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.stacks import Stacks
+from tonumpy.rehearsal.standin.taken import Taken
 from tonumpy.rehearsal.standin.visible import Visible
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         mixing.patch(patches)
         copies = Copies(observer, stacks)
         copies.patch(patches, pinned)
+        Taken(observer, stacks).patch(patches)
         registration.register(patches, _KEYS[device], names, mixing.refuse, copies)
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)

@@ -30,6 +30,7 @@ from tonumpy.text.syntax import statements_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tonumpy.conversions import Container
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite, Scope, Site
 
 _DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
-_KEY = "number"
+_HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "lists": "dict"}
 
 
 class _Given(NamedTuple):
@@ -184,7 +185,7 @@ def _made(
         dtype=None,
         layout=None,
         bit=None,
-        of_items={"items": "list", "values": "dict", "rows": "list", "lists": "dict"}.get(held.given),
+        of_items=_HELD_IN.get(held.given),
         keeps_value=False,
         evidence=tensor.evidence,
         taken=Taken(word, held.given, library, confidence_in(word, library), is_not),
