@@ -328,7 +328,10 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "a = np.ones(3)\na[x.cuda()]",
             "TNP108",
-            "`a[x.cuda()]` converts its index, a tensor that is not on the CPU, so NumPy raises TypeError",
+            (
+                "`a[x.cuda()]` converts its index, a tensor that is not on the CPU, so NumPy raises TypeError,"
+                " and one of one element loses its axis"
+            ),
             "Add `.detach().cpu().numpy()` to `x.cuda()`",
         ),
         (

@@ -256,6 +256,10 @@ def _implicit(
     found = list[Judgement]()
     if of_arguments and hold_consumers:
         found += _judgements(_arguments(module, risks()), of_arguments, source, settings)
+        if "approx(" in source.text and "pytest" in source.text:
+            from tonumpy.sinks.approximations import infer_approximations  # only for files that hold such: start-up
+
+            found += _judgements(infer_approximations(module, risks), of_arguments, source, settings)
     if of_operations:
         found += _judgements(_operations(module, risks()), of_operations, source, settings)
     return found

@@ -24,6 +24,7 @@ the same:
 | `a / t`, `a /= t` | raises where `t.numpy()` does, but for the conjugate and the negative bit |
 | `a == t`, `t == a` | raises on a GPU |
 | `a[t]`, `a[t] = x` | raises on a GPU, unless `t` is a single number |
+| the same, where `t` has one element | is taken for an integer on any device: `a[t]` loses an axis |
 | `a[1:] = t`, `a[mask] = t`, `a[i] = t` where `a[i]` is an array | raises where `t.numpy()` does |
 | `a[i] = t` where `a[i]` is a number | works for a single number on any device |
 | `t[a]`, `t[a] = x`; a NumPy scalar, `np.float64(2) * t` | works |
@@ -102,6 +103,8 @@ def check(conversion: ImplicitConversion) -> str | None:
     if not conversion.risks:
         return None
     told = argument_at_risk(conversion)
+    if conversion.mixture == "index":
+        told += ", and one of one element loses its axis"
     if conversion.mixture == "equality":  # torch does it, and without asking NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"

@@ -11,7 +11,7 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.inference.lattice.values import Symbol, evidence_in, is_text, members
+from tonumpy.inference.lattice.values import Symbol, Tensor, evidence_in, is_text, members
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -124,8 +124,8 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
     seen = observed.get(id(site.node))
     for put in () if seen is None else _put(site, seen):
         facts = as_refused(facts_of(put.value), put.refusal)
-        if facts is None:
-            continue
+        if facts is None or (put.refusal is EVERY and _is_number(put.value)):
+            continue  # as a column pandas keeps a tensor without dimensions, wherever it is (TNP206)
         function = spelt(site.node) if isinstance(site.node, ast.BinOp) else f"{spelt(site.node)} = ..."
         found = made_of(site, function, put.node, facts, seen, evidence_in(put.value))
         found = found._replace(keeps_value=facts.is_sole and put.refusal.keeps_value and not put.refusal.error)
@@ -134,6 +134,10 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
         if found.never or found.risks or found.without_habits().risks:
             return found
     return None
+
+
+def _is_number(value: Value) -> bool:
+    return any(isinstance(each, Tensor) and each.is_number for each in members(value))
 
 
 def _put(site: OperationSite, seen: Observation) -> Iterator[_Put]:

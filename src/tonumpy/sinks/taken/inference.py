@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonumpy.conversions import Container
+    from tonumpy.findings import Confidence
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
@@ -89,7 +90,8 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
         if isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
             outcomes = rows.get("a.isin(t)", {}) if name == "isin" else {}
             yield from _made(site, node.elts[0], value.element, outcomes, library)
-        yield from _made(site, node, value, rows.get(f"a.{name}(t)", {}), library)
+        is_put = name in ("add", "discard", "setdefault")
+        yield from _made(site, node, value, rows.get(f"a.{name}(t)", {}), library, is_put=is_put)
 
 
 def _by_place(
@@ -138,7 +140,8 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
     is_augmented = isinstance(site.statement, ast.AugAssign)
     if isinstance(seen.receiver, Mapping) or _is_dict(seen.receiver):
         if not is_augmented or _is_dict(seen.receiver):  # else a key that is not there raises
-            yield from _made(site, node.slice, key, table().operations["builtins"]["a[t] = 9"], "builtins")
+            rows, is_put = table().operations["builtins"]["a[t] = 9"], not is_augmented
+            yield from _made(site, node.slice, key, rows, "builtins", is_put=is_put)
         return
     is_frame = isinstance(seen.receiver, NonTensor) and seen.receiver.what.startswith("pandas.")
     if is_frame and put and not is_augmented and is_text(key) and isinstance(site.statement, ast.Assign):
@@ -154,6 +157,7 @@ def _made(
     library: str,
     *,
     is_not: bool = False,
+    is_put: bool = False,
 ) -> Iterator[ImplicitConversion]:
     held = _given(value) if outcomes else None
     if held is None:
@@ -162,6 +166,8 @@ def _made(
     if not word and held.given == "number" and not held.tensor.is_number:
         word = outcomes.get("tensor", "")
     tensor = held.tensor
+    # The same object may be looked for under that key.
+    confidence: Confidence = "medium" if is_put else confidence_in(word, library)
     if not word or tensor.certainty == "possible":
         return
     if library == "builtins" and (tensor.param_taint or tensor.requires_grad):
@@ -188,7 +194,7 @@ def _made(
         of_items=_HELD_IN.get(held.given),
         keeps_value=False,
         evidence=tensor.evidence,
-        taken=Taken(word, held.given, library, confidence_in(word, library), is_not),
+        taken=Taken(word, held.given, library, confidence, is_not),
     )
 
 

@@ -1,0 +1,69 @@
+"""From a source to the comparisons of a tensor with `pytest.approx(...)`, which makes an array of it, as implicit
+conversions.
+
+Measured with pytest 9.2: whatever stands in the brackets, it raises TypeError or RuntimeError where `.numpy()` would.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.lattice.values import evidence_in
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
+from tonumpy.inference.summaries.driver import observe
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.arguments import facts_of, made_of, spelt
+from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.text import candidates
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.inference.index.module import Module
+    from tonumpy.sinks.risk_flow import RiskFlow
+
+WORD = "approx("
+_EQUALITIES = (ast.Eq, ast.NotEq)
+
+
+def infer_approximations(module: Module, risks: Callable[[], RiskFlow]) -> list[ImplicitConversion]:
+    """Those at risk, if only without habits, in the order of the text."""
+    source = module.source
+    rows = sorted(set(source.rows_with(WORD)))
+    found = candidates.find_operations(source, rows, (ast.Compare,), lambda node: _compared(node) is not None)
+    sites = [
+        site
+        for site in found
+        if isinstance(site.node, ast.Compare)
+        and (tensor := _compared(site.node)) is not None
+        and may_be_a_tensor(tensor, {})
+        and risks().reaches(tensor, site.scopes)
+    ]
+    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
+    conversions = []
+    for site in sites:
+        seen = observed.get(id(site.node))
+        assert isinstance(site.node, ast.Compare)
+        tensor = _compared(site.node)
+        if seen is None or tensor is None:
+            continue
+        value = seen.receiver if tensor is site.node.left else seen.arguments.positional[0]
+        facts = facts_of(value)
+        if facts is not None and facts.certainty != "possible" and facts.is_sole:
+            made = made_of(site, spelt(site.node), tensor, facts, seen, evidence_in(value))._replace(keeps_value=True)
+            if made.risks or made.without_habits().risks:
+                conversions.append(made)
+    return conversions
+
+
+def _compared(node: ast.Compare) -> ast.expr | None:
+    """What is compared with an approximation."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], _EQUALITIES):
+        return None
+    sides = (node.left, node.comparators[0])
+    for one, other in (sides, sides[::-1]):
+        if isinstance(one, ast.Call) and last_name(one.func) == "approx":
+            return other
+    return None
