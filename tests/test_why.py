@@ -83,6 +83,10 @@ WAYS_TO_SILENCE = {
         *(6, 'exclude = ["m*"]', []),
         "the file is excluded by `m*`; only a path that is named is checked all the same",
     ),
+    "force-exclude": (
+        *(6, 'exclude = ["m*"]\nforce-exclude = true', []),
+        "the file is excluded by `m*`; with `force-exclude` it is not checked even if it is named",
+    ),
     "diff-base": (6, "", ["--diff-base", "HEAD"], "its line is not changed since the commit of --diff-base"),
 }
 
@@ -117,6 +121,50 @@ def test_what_silences_a_line_is_said_beside_what_would_be(
     assert run_tonumpy("why", f"m.py:{row}", *others).out.splitlines() == [
         line.replace("  # noqa: TNP101", "") for line in unsilenced
     ]
+
+
+def test_a_folder_of_installed_packages_is_named_as_a_silence(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    for folder in ("env", "node_modules"):
+        (tmp_path / folder / "lib").mkdir(parents=True)
+        (tmp_path / folder / "lib" / "m.py").write_text(SILENCED)
+        (tmp_path / folder / "pyvenv.cfg").touch()
+        said = run_tonumpy("why", f"{folder}/lib/m.py:6").out
+        told = "the file is in a folder of installed packages, caches or builds; only a path that is named is checked"
+        assert f"    not reported: {told} all the same\n" in said
+
+
+STORE = """\
+import torch
+
+
+class Store:
+    def put(self, value: torch.Tensor):
+        return value.numpy()
+
+
+class Queue:
+    def put(self, value):
+        self.last = value
+"""
+USERS = """\
+import torch
+
+from store import Queue, Store
+
+store, queue = Store(), Queue()
+store.put(torch.rand(3))
+queue.put(torch.rand(3).cuda())
+"""
+
+
+def test_the_callers_that_are_named_are_those_that_are_meant(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """A method of the same name is called, but of another class."""
+    (tmp_path / "store.py").write_text(STORE)
+    (tmp_path / "use.py").write_text(USERS)
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    said = run_tonumpy("why", "store.py:6").out
+    assert "callers put, use.py:6: called here" in said
+    assert "use.py:7" not in said
 
 
 def test_a_silenced_line_of_a_notebook(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

@@ -101,14 +101,22 @@ class Conversion(NamedTuple):
         """Of what it may raise for: high where something in sight speaks for it."""
         if not self.is_settled:
             return "low"
+        return "high" if self.speaks_of_grad or self.speaks_of_device else "medium"
+
+    @property
+    def speaks_of_grad(self) -> bool:
+        """Whether something in sight says that it raises for its grad. Where the search was cut off, something might
+        have been found that speaks against it."""
         requires_grad = self.requires_grad is True and self.grad_mode is not False
         is_made_by_model = self.param_taint and self.grad_mode is True
-        # Where the search was cut off, something might have been found that speaks against it.
-        speaks_of_grad = self.may_raise_by_grad and (requires_grad or is_made_by_model)
-        speaks_of_grad = speaks_of_grad and not is_cut_off(self.evidence, "grad")
-        speaks_of_device = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
-        speaks_of_device = speaks_of_device and not is_cut_off(self.evidence, "device")
-        return "high" if speaks_of_grad or speaks_of_device else "medium"
+        speaks = self.may_raise_by_grad and (requires_grad or is_made_by_model)
+        return speaks and not is_cut_off(self.evidence, "grad")
+
+    @property
+    def speaks_of_device(self) -> bool:
+        """The same of its device."""
+        speaks = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
+        return speaks and not is_cut_off(self.evidence, "device")
 
     @property
     def call(self) -> ast.Call:

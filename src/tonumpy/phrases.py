@@ -34,24 +34,50 @@ def at_risk(conversion: Conversion) -> str:
 def _doubts(conversion: Conversion) -> str:
     """Only those of grad and device that are not proved to be harmless."""
     is_grad, is_device = conversion.may_raise_by_grad, conversion.may_raise_by_device
-    grad = "requires grad" if conversion.requires_grad else "may require grad"
-    device = "is not on the CPU" if conversion.on_cpu is False else "may be on a GPU"
-    if is_grad and is_device and grad.startswith("may") and device.startswith("may"):
+    grad, device = _grad_in_words(conversion), _device_in_words(conversion)
+    if is_grad and is_device and (grad, device) == (_MAY_REQUIRE_GRAD, _MAY_BE_ELSEWHERE):
         return "may require grad or be on a GPU"
     return " and ".join(words for words, is_open in ((grad, is_grad), (device, is_device)) if is_open)
 
 
+_MAY_REQUIRE_GRAD, _MAY_BE_ELSEWHERE = "may require grad", "may be on a GPU"
+
+
+def _grad_in_words(conversion: Conversion) -> str:
+    if conversion.requires_grad:
+        return "requires grad"
+    return "is, or is computed from, a model parameter" if _is_high_by_grad(conversion) else _MAY_REQUIRE_GRAD
+
+
+def _device_in_words(conversion: Conversion) -> str:
+    if conversion.on_cpu is False:
+        return "is not on the CPU"
+    return "is on a device chosen at run time" if _is_high_by_device(conversion) else _MAY_BE_ELSEWHERE
+
+
+def _is_high_by_grad(conversion: Conversion) -> bool:
+    return conversion.is_settled and conversion.speaks_of_grad
+
+
+def _is_high_by_device(conversion: Conversion) -> bool:
+    return conversion.is_settled and conversion.speaks_of_device
+
+
 def _verdict(conversion: Conversion) -> str:
-    errors = [
-        *(["RuntimeError"] if conversion.may_raise_by_grad else []),
-        *(["TypeError"] if conversion.may_raise_by_device else []),
-    ]
-    has_grad = conversion.may_raise_by_grad and bool(conversion.requires_grad)
-    is_elsewhere = conversion.may_raise_by_device and conversion.on_cpu is False
-    if has_grad and conversion.grad_mode is None and not is_elsewhere:
-        of_device = "TypeError on a GPU, " if conversion.may_raise_by_device else ""  # torch looks at the device first
-        return f"raises {of_device}RuntimeError{' on the CPU' if of_device else ''}{_WHILE_ON}"
-    return f"{'raises' if has_grad or is_elsewhere else 'can raise'} {' or '.join(errors)}"
+    """At high confidence it raises; at any other it can."""
+    of_grad = ["RuntimeError"] if conversion.may_raise_by_grad else []
+    of_device = ["TypeError"] if conversion.may_raise_by_device else []
+    has_grad = bool(of_grad) and bool(conversion.requires_grad)
+    is_elsewhere = bool(of_device) and conversion.on_cpu is False
+    when = _WHILE_ON if has_grad and conversion.grad_mode is None else ""
+    if not is_elsewhere and _is_high_by_device(conversion):
+        otherwise = f", else RuntimeError{when}" if has_grad or _is_high_by_grad(conversion) else ""
+        return f"raises TypeError if that is a GPU{otherwise}"
+    if when and not is_elsewhere:
+        on_gpu = "TypeError on a GPU, " if of_device else ""  # torch looks at the device first
+        return f"raises {on_gpu}RuntimeError{' on the CPU' if on_gpu else ''}{when}"
+    raises = has_grad or is_elsewhere or _is_high_by_grad(conversion)
+    return f"{'raises' if raises else 'can raise'} {' or '.join((*of_grad, *of_device))}"
 
 
 _RISKS = {

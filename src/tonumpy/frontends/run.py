@@ -97,7 +97,7 @@ def _add_noqa(task: Task, session: Session) -> Outcome:
     if loud:  # comments change no row
         rows = {finding.start.row for finding in loud}
         silenced = [finding for finding in silenced if finding.start.row not in rows]
-        after, left, _ = commented(silenced)
+        after, left, _ = commented(silenced) if silenced else (source, found, loud)
     change = Change(old, source.encode(after.document)) if silenced else None
     return Outcome(task, change, after.placed(left), source.placed(silenced), None, (*source.skipped, *errors))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends import baseline
+from tonumpy.frontends.files import is_left_out
 from tonumpy.globs import excludes
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import check
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.project import Project
     from tonumpy.rules import Rule
     from tonumpy.text.source import Source
+
+
+_UNLESS_FORCED = {
+    False: "only a path that is named is checked all the same",
+    True: "with `force-exclude` it is not checked even if it is named",
+}
 
 
 def without_silences(settings: Settings) -> Settings:
@@ -55,12 +61,10 @@ class Silences:
     def _of(self, finding: Finding) -> Iterator[str]:
         """In the order in which a run asks for them; nothing where the finding is reported."""
         settings, rule = self._settings, self._rules.get(finding.code)
-        covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
-        if covering:
-            yield f"the file is excluded by `{covering[0]}`; only a path that is named is checked all the same"
-        elif lies_in_foreign(finding.filename):
-            told = "the file is in a folder of installed packages, caches or builds"
-            yield f"{told}; only a path that is named is checked there"
+        if is_left_out(finding.filename, settings):
+            covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
+            told = f"excluded by `{covering[0]}`" if covering else "in a folder of installed packages, caches or builds"
+            yield f"the file is {told}; {_UNLESS_FORCED[settings.force_exclude]}"
         if rule is not None and not settings.selects(rule):
             yield self._not_selected(rule)
         if CONFIDENCES.index(finding.confidence) > CONFIDENCES.index(settings.confidence):

@@ -29,6 +29,8 @@ _NO_ENCODINGS = frozenset("rot-13 hex base64 bz2 zlib uu quopri punycode idna un
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_WORD = re.compile(r"\w+")
+MAX_SEARCHES = 24  # for names, from which on a text has an index
 _WIDE = re.compile(r"[^\x00-\x7f]")
 
 
@@ -42,6 +44,7 @@ class Source:
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
+    _searches = 0
     watch: Watch | None = None  # who is told which functions and classes in the tree are looked into
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
@@ -187,6 +190,9 @@ class Source:
 
     def rows_with_name(self, name: str) -> list[int]:
         """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
+        self._searches += 1
+        if self._searches > MAX_SEARCHES and re.fullmatch(r"\w+", name):
+            return [*self._rows_of_words.get(name, ())]
         rows, at, length = [], self.text.find(name), len(name)
         while at != -1:
             before, after = self.text[at - 1 : at], self.text[at + length : at + length + 1]
@@ -194,6 +200,16 @@ class Source:
                 rows.append(bisect_right(self.line_starts, at))
             at = self.text.find(name, at + length)
         return rows
+
+    @cached_property
+    def _rows_of_words(self) -> dict[str, list[int]]:
+        """An index, for a text that is asked for many names: each search alone goes through all of it."""
+        found: dict[str, list[int]] = {}
+        for row, start in enumerate(self.line_starts, 1):
+            stop = self.line_starts[row] if row < len(self.line_starts) else len(self.text)
+            for word in _WORD.findall(self.text, start, stop):
+                found.setdefault(word, []).append(row)
+        return found
 
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""

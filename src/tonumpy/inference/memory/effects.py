@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
@@ -65,8 +66,8 @@ def is_called_as_it_is(function: ast.FunctionDef) -> bool:
 def named_once(body: Sequence[ast.stmt]) -> dict[str, ast.stmt]:
     """The functions and classes whose names nothing else in the body has."""
     definitions = [each for each in body if isinstance(each, SCOPES)]
-    names = [each.name for each in definitions]
-    return {each.name: each for each in definitions if names.count(each.name) == 1}
+    times = Counter(each.name for each in definitions)
+    return {each.name: each for each in definitions if times[each.name] == 1}
 
 
 def decorator_name(decorator: ast.expr) -> str | None:

@@ -154,24 +154,26 @@ class Callers:
             return None
         if not _may_be_followed([each for _, each in found.places if each.call is None]):
             return None
-        meant: list[Module] = []
+        meant: list[Place] = []
 
-        def is_meant(caller: Module, receiver: Value) -> Fact:
+        def is_meant(caller: Module, call: Reference, receiver: Value) -> Fact:
             answer = True if found.is_meant is None else found.is_meant(receiver)
             if answer:
-                meant.append(caller)
+                meant.append((caller, call))
             return answer
 
         entry = self.join(function, found.places, is_meant)
         if entry is OUT_OF_SIGHT:
             return None
-        return said_of_all(entry, function.node.name, found.places, found.stand_for(meant), module.disabled_habits)
+        told = [each for each in found.places if each in meant or each[1].call is None or each[1].is_submitted]
+        users = found.stand_for(caller for caller, _ in meant)
+        return said_of_all(entry, function.node.name, told, users, module.disabled_habits)
 
     def join(
         self,
         function: Function,
         references: Items[tuple[Module, Reference]],
-        is_meant: Callable[[Module, Value], Fact] | None = None,
+        is_meant: Callable[[Module, Reference, Value], Fact] | None = None,
     ) -> Entry:
         """The join of some calls; where `is_meant` is asked, of those whose receivers have the function as a method."""
         by_scope: dict[int, list[tuple[Module, Reference]]] = {}
@@ -203,7 +205,7 @@ class Callers:
         function: Function,
         module: Module,
         group: list[Reference],
-        is_meant: Callable[[Module, Value], Fact] | None,
+        is_meant: Callable[[Module, Reference, Value], Fact] | None,
     ) -> bool:
         """Add the calls in one scope; False where some cannot be followed."""
         calls = {reference.call: reference for reference in group if reference.call is not None}
@@ -235,7 +237,7 @@ class Callers:
                     return False
                 continue  # the flow does not reach this call
             if is_meant is not None and not reference.is_submitted:
-                meant = is_meant(module, seen.receiver)
+                meant = is_meant(module, reference, seen.receiver)
                 if meant is None:
                     return False
                 if not meant:
