@@ -17,6 +17,7 @@ import json
 import os
 import resource
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +118,8 @@ def _run(tree: Path, store: Path, off: list[str] | None) -> dict[str, Any]:
     if not child:
         try:
             _in_child(off, out, tree)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.waitpid(child, 0)
@@ -146,7 +149,7 @@ def _in_child(off: list[str] | None, out: Path, tree: Path) -> None:
     own = resource.getrusage(resource.RUSAGE_SELF)
     made = {
         "findings": [
-            (each["filename"], *each["location"].values(), each["code"], each["confidence"])
+            (each["filename"], *each["location"].values(), each["code"], each.get("confidence", "error"))
             for each in json.loads(found.read_text(encoding="utf-8"))
         ],
         "used": {name: sum(meter.used for meter in parts) for name, parts in meters.items() if parts},

@@ -6,7 +6,6 @@ from tonumpy.inference.index.frameworks import IMPORTING
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.knowledge.methods import OF_ARRAYS_ALONE, OF_DICTS_AND_TENSORS, OF_LISTS_AND_TENSORS
-from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.evidence import of_cuts
@@ -174,19 +173,12 @@ def _typed(frame: Frame, declared: Mapping, made: Value) -> Mapping:
     return Mapping(tuple(entries.items()))
 
 
-_OPERATORS = frozenset(f"operator.{name}" for name in ("add", "matmul", "mul", "sub", "truediv"))
-
-
 def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A call of a library's function or class."""
     if name == "builtins.__import__":
         return imported(frame, arguments.get(0, "name"), is_root=True)
     if name.startswith("builtins."):
         return python_builtins.call(frame, name[len("builtins.") :], arguments)
-    if name == "functools.reduce":
-        return python_builtins.reduced(frame, arguments)
-    if name in _OPERATORS:
-        return combine(arguments.positional, frame.grad_mode)
     own = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
     if own is not None:
         return own

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path, path_of
@@ -40,11 +39,8 @@ from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
 
@@ -323,23 +319,10 @@ def _narrow_by_attribute(frame: Frame, test: ast.Attribute, holds: bool) -> None
         _drop(frame, test, NONE)
 
 
-_COMPARED: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
 def _narrow_by_comparison(frame: Frame, test: ast.Compare, holds: bool) -> None:
     left, comparison, right = test.left, test.ops[0], test.comparators[0]
     if isinstance(comparison, (ast.In, ast.NotIn)):
         _narrow_by_membership(frame, left, right, isinstance(comparison, ast.In) is holds)
-        return
-    if isinstance(left, ast.Call) and last_name(left.func) == "get_device":
-        _narrow_by_number_of_device(frame, left, comparison, right, holds)
         return
     positive = isinstance(comparison, (ast.Is, ast.Eq))
     if not positive and not isinstance(comparison, (ast.IsNot, ast.NotEq)):
@@ -393,23 +376,6 @@ def narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_o
             return
     if is_cpu is not None:
         _refine_device(frame, current, on_cpu=is_cpu is is_one)
-
-
-def _narrow_by_number_of_device(
-    frame: Frame, asked: ast.Call, comparison: ast.cmpop, right: ast.expr, holds: bool
-) -> None:
-    """`x.get_device() >= 0`: it is -1 for a tensor on the CPU."""
-    compare = _COMPARED.get(type(comparison))
-    try:
-        number = ast.literal_eval(right)
-    except (ValueError, TypeError):
-        return
-    if not isinstance(asked.func, ast.Attribute) or not isinstance(number, int) or compare is None:
-        return
-    on_cpu, on_first, on_second = (compare(device, number) for device in (-1, 0, 1))
-    current = current_value(frame, asked.func.value) if on_first == on_second != on_cpu else None
-    if current is not None:
-        _refine_device(frame, current, on_cpu=on_cpu is holds)
 
 
 def _refine_device(frame: Frame, current: tuple[str, Value], *, on_cpu: bool) -> None:

@@ -40,9 +40,6 @@ _PLAIN = frozenset(
 )
 
 
-MAX_PASSES = 4  # of functools.reduce, whose function may wrap what it was given again and again
-
-
 def call(frame: Frame, name: str, arguments: Arguments) -> Value:
     """A builtin function or class."""
     given = arguments.positional
@@ -148,21 +145,6 @@ def is_option(default: Value) -> bool:
 
 def _instead_of(found: Value, default: Value = NOTHING) -> Value:
     return NonTensor("number") if is_option(default) and isinstance(found, Unknown) else join(found, default)
-
-
-def reduced(frame: Frame, arguments: Arguments) -> Value:
-    """`functools.reduce(function, items, start)`: one item, or what the function makes of that and another."""
-    if arguments.has_star or len(arguments.positional) < 2:
-        return Unknown(Reason.CALL)
-    function, items, *start = arguments.positional
-    item = item_of(frame, items)
-    result = join_all(start) if start else item
-    for _ in range(MAX_PASSES):
-        further = join(result, frame.evaluator.call(frame, function, Arguments((result, item))))
-        if further == result:
-            return result
-        result = further
-    return Unknown(Reason.CALL)
 
 
 def _transposed(frame: Frame, row: Value) -> Value:
