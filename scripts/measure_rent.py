@@ -32,22 +32,23 @@ OPTIONS = "check --isolated --no-cache --jobs 1 --exit-zero --confidence low --o
 Found = dict[tuple[str, int, int, str], str]  # file, row, column and code: the confidence
 HEAD = """# The rent of each mechanism
 
-What `scripts/measure_rent.py` measured on {trees} public repositories: each mechanism of the analysis is switched off
-alone, and what is found at low confidence compared. *Lines* are those of files that would go with it. *Share* is that
-of the CPU time which was spent in its functions, with all that they call. *Used* is the number of trees on which it
-answered anything but neutral. The other columns are findings that appear (+) or go (-) without it, at default and at
-low, and the trees on which any does; they are empty where it was counted and not yet switched off. What speaks of speed
-changes no finding, and should not.
+What `scripts/measure_rent.py` measured on {trees} public repositories ({names}):
+each mechanism of the analysis is switched off, and what is found at low confidence compared. *Lines* are those of files
+that would go with it. *Share* is that of the CPU time which was spent in its functions, with all that they call. *Used*
+is the number of trees on which it answered anything but neutral, *off* that of those on which it was switched off:
+alone, or with others that changed nothing together. The other columns are findings that appear (+) or go (-) without
+it, at default and at low, and the trees on which any does. What speaks of speed changes no finding, and should not.
 
-| mechanism | lines | share | used | default | low | trees |
-|---|---:|---:|---:|---:|---:|---:|
+| mechanism | lines | share | used | off | default | low | trees |
+|---|---:|---:|---:|---:|---:|---:|---:|
 """
 TAIL = """
 
 ## What did not pay
 
 Mechanisms that are gone. They were switched off one at a time on eight repositories (kornia, stable-baselines3,
-detectron2, yolact, speechbrain, yolov5, diffusers, ignite); *used* is on how many of these they were asked.
+detectron2, yolact, speechbrain, yolov5, diffusers, ignite); *used* is on how many of these they were asked. The last
+row was counted on eighteen smaller ones.
 
 | mechanism | lines | used | default | low | in its place |
 |---|---:|---:|---:|---:|---|
@@ -222,9 +223,11 @@ def table(store: Path) -> str:
         trees = sum(any(map(len, (*tree["default"], *tree["low"]))) for tree in off)
         shown = [f"+{changed[level][0]} -{changed[level][1]}" if off else "" for level in ("default", "low")]
         lines = sum(_lines(SOURCE / file) for file in each.files)
-        rows.append((lines, f"| {each.name} | {lines or ''} | {share} | {used} | {' | '.join(shown)} | {trees} |"))
+        cells = (each.name, lines or "", share, used, len(off), *shown, trees)
+        rows.append(f"| {' | '.join(map(str, cells))} |")
     gone = "\n".join(f"| {' | '.join(map(str, each))} |" for each in GONE)
-    return HEAD.format(trees=len(counted)) + "\n".join(row for _, row in rows) + TAIL + gone + "\n"
+    names = ", ".join(each.stem.partition("+")[2] or each.stem for each in sorted((store / "counted").glob("*.json")))
+    return HEAD.format(trees=len(counted), names=names) + "\n".join(rows) + TAIL + gone + "\n"
 
 
 def _lines(path: Path) -> int:

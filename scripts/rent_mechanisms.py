@@ -327,7 +327,9 @@ GONE = (
     ("callers that are modules alone, and data that callers doubt", 30, 5, 0, 0, "nothing"),
     ("pessimistic entries (for speed)", 146, 8, 0, 0, "nothing"),
     ("objects after a call", 145, 7, 0, 0, "what others put into an attribute is unknown"),
+    ("shared memory: tests, parts, rounds of loops", 402, 8, 0, 0, "what is not plainly the same is apart"),
     ("owners of a device read as tensors, by all their uses", 123, 4, 0, 0, "by their names"),
+    ("functools.reduce, operator.add and its like, x.get_device()", 62, 0, 0, 0, "nothing"),
 )
 
 
