@@ -97,7 +97,8 @@ related = of_argument
 
 def check(conversion: ImplicitConversion) -> str | None:
     if conversion.never:
-        cure = "" if conversion.takes_arrays else "; pass `.tolist()` or `.item()`"
+        is_call = isinstance(conversion.site.call, ast.Call)
+        cure = "" if conversion.takes_arrays or not is_call else "; pass `.tolist()` or `.item()`"
         what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
         when = " when its object is used" if conversion.later else ""
         words = f" ({conversion.words})" if conversion.words else ""
@@ -117,6 +118,8 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
 def _advice(conversion: ImplicitConversion) -> str:
     if repair(conversion, "links"):
         return ""
+    if not conversion.takes_arrays:
+        return "; pass `.detach()` of it"
     if conversion.would_cut_gradient:
         return f"; {used_in_torch(conversion)}: {in_torch(conversion) or 'use torch functions'}"
     return f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"

@@ -5,9 +5,9 @@ only the files of libraries are read that a module imports. A line there is a fu
 `a:0 tensor items=gd (v, 2)`: the name and the position, how tensors are given that are refused (themselves, in a list,
 as values of a dict), and the call that was tried. `=gd`: only what requires grad or is on a device; `~`: an array
 gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
-as an artist is drawn; `!TypeError`: every tensor raises that, and `!!` that arrays raise as well; `@ValueError:db`:
-what is on a device or of bfloat16 raises that, where NumPy has another error. The library's own words stand last,
-after ` | `. `?device`: not beside an argument of this name.
+as an artist is drawn; `-`: it takes no array of NumPy, so that there is no repair; `!TypeError`: every tensor raises
+that, and `!!` that arrays raise as well; `@ValueError:db`: what is on a device or of bfloat16 raises that, where NumPy
+has another error. The library's own words stand last, after ` | `. `?device`: not beside an argument of this name.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
 are called themselves, `*#positions=` if that attribute is assigned to, `*#__mul__` in `thing * tensor`, `*#__rmul__` in
 `tensor * thing`. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
@@ -146,7 +146,8 @@ def _read(line: tuple[str, ...]) -> Consumer:
             kind, _, sorts = kind.partition("=")
             refusal = Refusal("", error.lstrip("!"), not error.startswith("!")) if error else Refusal(sorts or _SORTS)
             refusal = refusal._replace(later="^" in kind, keeps_value="~" not in kind)
-            takes[kind.rstrip("~^")] = refusal._replace(errors=_errors_in(own), words=words if own or error else "")
+            refusal = refusal._replace(takes_arrays=refusal.takes_arrays and "-" not in kind)
+            takes[kind.rstrip("~^-")] = refusal._replace(errors=_errors_in(own), words=words if own or error else "")
         parameters.append(Parameter(name or None, int(position) if position else None, takes, unless))
     refuses = any(each.error for parameter in parameters for each in parameter.takes.values())
     return Consumer(tuple(parameters), refuses)

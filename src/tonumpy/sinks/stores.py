@@ -11,7 +11,7 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.inference.lattice.values import Symbol, Tensor, evidence_in, is_text, members
+from tonumpy.inference.lattice.values import OtherFramework, Symbol, Tensor, evidence_in, is_text, members
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -130,7 +130,7 @@ def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion |
         found = made_of(site, function, put.node, facts, seen, evidence_in(put.value))
         found = found._replace(keeps_value=facts.is_sole and put.refusal.keeps_value and not put.refusal.error)
         found = found._replace(never=put.refusal.error, later=put.refusal.later, errors=put.refusal.errors)
-        found = found._replace(words=put.refusal.words)
+        found = found._replace(words=put.refusal.words, takes_arrays=put.refusal.takes_arrays)
         if found.never or found.risks or found.without_habits().risks:
             return found
     return None
@@ -164,6 +164,7 @@ def _refusal_at(thing: Value, method: str, position: int) -> Refusal | None:
     """What an object refuses at a place of one of its methods."""
     for each in members(thing):
         name = each.name if isinstance(each, Symbol) else made_by(each)
+        name = f"{each.root}." if isinstance(each, OtherFramework) else name
         consumer = consumer_of(name, method) if name else None
         for parameter in () if consumer is None else consumer.parameters:
             if parameter.position == position and "tensor" in parameter.takes:
