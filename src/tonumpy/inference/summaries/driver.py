@@ -8,7 +8,6 @@ from functools import partial
 from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.flags import is_fixed_flag
-from tonumpy.inference.index.references import class_around
 from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -162,11 +161,13 @@ class _Runs:
         frame = frames.frame(self._module, self._scopes, self._targets, self._names, self._guards, entry)
         return frame.seen.observations
 
-    def proved(self, found: Observations, limit: int) -> Observations:
-        """What would be so with grad mode on as well does not rest on what is said of that."""
+    def proved(self, found: Observations, limit: int, alone: Observations | None = None) -> Observations:
+        """What would be so with grad mode on as well does not rest on what is said of that. `alone` is what is seen
+        from the declared entry, where that has been worked out."""
         if not any(each.evidence for each in found.values()):
             return found
-        alone = self.observed(self._analysis.entries.declared(self._module, self._scopes), limit)
+        if alone is None:
+            alone = self.observed(self._analysis.entries.declared(self._module, self._scopes), limit)
         return {
             call: each._replace(evidence=PROVED) if call in alone and _has_no_grad(alone[call]) else each
             for call, each in found.items()
@@ -188,18 +189,19 @@ def _observe_group(
     try:
         if analysis.looks_everywhere or not may_be_asked(module, scopes):
             return runs.observed(entry, limit)
+        alone = None
         if outcome is not None and not _is_known_by_name(scopes):
             declared = analysis.entries.declared(module, scopes)
             alone = runs.observed(declared, limit)
             shown = outcome(group, alone)
             if shown.is_settled:
-                return runs.proved(alone, limit)
+                return runs.proved(alone, limit, alone)
             if not module.words.may_leave_grad_mode_off and not all_callers_are_known(module, scopes):
                 best = outcome(group, runs.observed(optimistic_entry(module, declared), limit))
                 if best.conversions == shown.conversions:
-                    return runs.proved(alone, limit)
+                    return runs.proved(alone, limit, alone)
         # Callers are followed half as far: what they show beyond that has changed no finding on 160 real files.
-        return runs.proved(runs.observed(None, limit // 2), limit)
+        return runs.proved(runs.observed(None, limit // 2), limit, alone)
     except RecursionError:
         analysis.budget.cut()
         return {id(candidate.call): _too_deep(module, candidate.call.lineno) for candidate in group}
@@ -223,7 +225,7 @@ def _with_repository(
     """The observations `seen`, replaced by those under repository callers for candidates that these prove safe; also
     for those that calls in the module spoke for by habit, if repository callers show parameter taint."""
     module, scopes = analysis.module, group[0].scopes
-    if class_around(scopes) is None and not _are_told_by_own_callers(seen):
+    if not _are_told_by_own_callers(seen):
         best = _most_optimistic_entry(analysis.entries.declared(module, scopes))
         hoped = _observe_group(module, group, guards, limit, None, analysis, best)
         if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
