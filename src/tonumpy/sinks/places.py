@@ -26,9 +26,12 @@ _MAX_DEPTH = 200  # of brackets, for Python's own tokenizer
 
 
 def places_spelt(text: str) -> list[int]:
-    """The offsets of the calls that may be wanted."""
+    """The offsets of the calls of sinks; none where no call may be wanted. The first that may be is looked for alone:
+    once it is there the file is parsed, and the tree tells of the others."""
     names = _names_spelt(text)
-    return [place for place, end in _calls_spelt(text, names) if _may_be_wanted(text[place:end], names)]
+    calls = list(_calls_spelt(text, names))
+    is_wanted = any(_may_be_wanted(text[place:end], names) for place, end in calls)
+    return [place for place, _ in calls] if is_wanted else []
 
 
 def _names_spelt(text: str) -> Names:
