@@ -1,8 +1,8 @@
 """Draws docs/rehearsal.svg: what `tonumpy rehearse` shows of the program of docs/rehearsal.md in a terminal.
 
-    python scripts/draw_rehearsal.py
+    python scripts/draw_rehearsal.py [FILE]
 
-It needs torch, for it runs the program.
+FILE is another one that it is drawn to. It needs torch, for it runs the program.
 """
 
 from __future__ import annotations
@@ -66,4 +66,5 @@ def _coloured(line: str) -> str:
 
 
 if __name__ == "__main__":
-    (DOCS / "rehearsal.svg").write_text(drawn(screen()), "utf-8")
+    output = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "rehearsal.svg"
+    output.write_text(drawn(screen()), "utf-8")

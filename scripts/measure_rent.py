@@ -74,7 +74,7 @@ def main() -> None:
             for each in chosen:
                 if counted["used"].get(each.name, 1):
                     _print(tree, each.name, _switched_off(store, tree, each, counted))
-    if not arguments.together:
+    if not arguments.together and not arguments.count:
         (ROOT / "docs" / "rent.md").write_text(table(store), encoding="utf-8")
 
 
@@ -86,9 +86,7 @@ def _switched_off(store: Path, tree: Path, mechanism: Mechanism, counted: dict[s
     return _kept(_path_of(store, tree, mechanism), lambda: _compared(counted, _run(tree, store, [mechanism.name])))
 
 
-def _switched_off_together(
-    store: Path, tree: Path, chosen: list[Mechanism], counted: dict[str, Any]
-) -> dict[str, Any]:
+def _switched_off_together(store: Path, tree: Path, chosen: list[Mechanism], counted: dict[str, Any]) -> dict[str, Any]:
     """Where nothing changes without all of them, each is taken to change nothing there."""
     compared = _compared(counted, _run(tree, store, [each.name for each in chosen]))
     if not any(map(len, (*compared["default"], *compared["low"]))):

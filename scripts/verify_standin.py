@@ -1,6 +1,6 @@
 """Hold the stand-in of `tonumpy rehearse` to the test device of the suite, which torch itself refuses to convert.
 
-    python scripts/verify_standin.py [--record] [PROGRAM...]
+    python scripts/verify_standin.py [--record] [--no-fixtures] [PROGRAM...]
 
 Each executable fixture runs with each sort of tensor in each grad mode on both; what raises must raise in the same row,
 with the same type and message. So must each PROGRAM, a script that asks for CUDA: as it is, once for each conversion
@@ -51,8 +51,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", type=Path, metavar="PROGRAM")
     parser.add_argument("--record", action="store_true", help="write the figures into docs/verified.md")
+    parser.add_argument("--no-fixtures", action="store_true", help="the programs alone")
     arguments = parser.parse_args()
-    tallies = [tally("executable fixtures", both(()))]
+    tallies = [] if arguments.no_fixtures else [tally("executable fixtures", both(()))]
     if arguments.programs:
         with tempfile.TemporaryDirectory() as folder:
             variants = [path for program in arguments.programs for path in variants_of(program, Path(folder))]

@@ -23,10 +23,54 @@ QUICK = {
     "write_rule_pages": ["--check"],
 }
 LONG = {
+    "draw_rehearsal": ["FOLDER/rehearsal.svg"],
     "fuzz": ["--programs", "1", "examples"],
+    "measure_notebooks": ["fixtures/notebooks"],
+    "measure_rent": ["--store", "FOLDER/store", "--count", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
+    "measure_sweep": ["FOLDER/targets.csv", "FOLDER/sweep.svg"],
+    "prove_cache": ["--steps", "2", "examples"],
+    "prove_sweep": ["--commits", "1", "--kills", "0", "--workers", "1", "FOLDER/mirrors"],
+    "verify_standin": ["--no-fixtures", "FOLDER/program.py"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
+# Tests of these files run them.
+ELSEWHERE = {
+    "build_native": "test_native",
+    "check_release": "test_release",
+    "generate_torch_api": "test_torch_api",
+    "prove_native": "test_native",
+    "standin_operators": "test_standin_operators",
+    "write_rehearsal_table": "test_rehearse",
+}
+PROGRAM = """
+import torch
+
+x = torch.ones(2, device="cuda")
+print(x.cpu().numpy())
+"""
+
+
+def test_each_script_is_run() -> None:
+    scripts = {path.stem for path in (ROOT / "scripts").glob("*.py") if '"__main__"' in path.read_text("utf-8")}
+    assert scripts == {*QUICK, *LONG, *ELSEWHERE}
+    for script, test in ELSEWHERE.items():
+        assert f"{script}.py" in (ROOT / "tests" / f"{test}.py").read_text("utf-8") or script in test
+
+
+def _prepare(folder: Path) -> None:
+    """A program, and a repository of one commit, which a list of targets names."""
+    (folder / "program.py").write_text(PROGRAM)
+    mirror = folder / "mirrors" / "owner" / "name"
+    clone = folder / "clone"
+    clone.mkdir()
+    (clone / "convert.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *command], cwd=clone, check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(clone), str(mirror)], check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=clone, check=True, capture_output=True, text=True).stdout
+    (folder / "targets.csv").write_text(f"repository,revision\n{mirror},{head}")
 
 
 def _run(script: str, options: list[str], folder: Path) -> None:
@@ -46,4 +90,5 @@ def test_a_quick_script_runs(script: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("script", LONG)
 def test_a_long_script_runs(script: str, tmp_path: Path) -> None:
+    _prepare(tmp_path)
     _run(script, LONG[script], tmp_path)

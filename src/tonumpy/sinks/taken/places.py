@@ -56,7 +56,11 @@ def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool
         sites += [each for each in found if _may_be_given(each, risks)]
     if rows := sorted(operated | keys):
         found_operations = candidates.find_operations(source, rows, _KINDS, _is_meant)
-        sites += [each for each in found_operations if _may_be_taken(each, risks)]
+        sites += [
+            each
+            for each in found_operations
+            if (each.node.lineno in keys or not _has_other_key(each.node)) and _may_be_taken(each, risks)
+        ]
     return sites
 
 
@@ -98,7 +102,9 @@ def _rows_of_keys(source: Source) -> set[int]:
     names = set[str]()
     for match in _LOOP.finditer(source.text):
         if not any(word in match[2] for word in _PLAIN_LOOPS):
-            names.update(_WORD.findall(match[1]))
+            bound = _WORD.findall(match[1])
+            # What is asked for what it gives is a dict: `for key in held: held[key]`.
+            names.update(name for name in bound if f"{match[2]}[{name}]" not in source.text)
     rows = set[int]()
     for name in names - _NUMBERS_AND_NAMES:
         for words in (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"if {name} in", f"if {name} not in"):
@@ -123,6 +129,12 @@ def _is_meant(node: ast.AST) -> bool:
     assert isinstance(node, ast.Subscript)
     is_store = isinstance(node.ctx, ast.Store)
     return is_store or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
+
+
+def _has_other_key(node: ast.AST) -> bool:
+    """Whether something is put under a key that is no text: no column of a table."""
+    is_put = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    return is_put and not isinstance(node.slice, ast.Constant)  # type: ignore[attr-defined]
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
