@@ -124,17 +124,6 @@ def test_what_nobody_asks_for_is_not_worked_out(rest: str) -> None:
     assert work_for(text(200)) < 2 * work_for(text(20))  # to read the text costs something, too
 
 
-def test_what_only_a_main_guard_calls_is_run_once() -> None:
-    """Its callers cost so little that nobody sees first what it comes to without them."""
-    made = "    x = torch.rand(3, requires_grad=True)\n" + "    x = x + 1\n" * 200
-    called, guard = (
-        "def main():\n" + made + "    return x.clone().numpy()\n",
-        '\n\nif __name__ == "__main__":\n    {}\n',
-    )
-    work_for(HEAD + called)
-    assert work_for(HEAD + called + guard.format("main()")) < 1.3 * work_for(HEAD + called)
-
-
 def test_beyond_the_keys_that_are_told_apart_what_is_written_counts_as_one() -> None:
     def findings_of(n: int, last: str) -> list[str]:
         safe = times(n - 1, lambda i: f'    d["k{i}"] = x.detach().cpu()\n')
