@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from foreign_tree import FAULT, LAYOUTS, OWN, git, make_tree, put, snapshot, touched
+from rehearsal_runs import rehearse
 
 from tonumpy.api import check_paths
 from tonumpy.boundary.foreign import lies_in_foreign
@@ -44,7 +46,7 @@ def test_installed_packages_are_left_alone(run_tonumpy: RunTonumpy, tmp_path: Pa
 def test_what_is_named_is_repaired(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     make_tree(tmp_path, in_git=True, is_ignored=True)
     before = snapshot(tmp_path)
-    assert "only a path that is named is checked there" in run_tonumpy("why", "build/lib/pkg/a.py:5").out
+    assert "only a path that is named is checked all the same" in run_tonumpy("why", "build/lib/pkg/a.py:5").out
     named = next(iter(LAYOUTS)), "build", "third_party/odd/site-packages", "env/bin"
     result = run_tonumpy("fix", *named)
     assert (result.code, result.err) == (0, "")
@@ -52,6 +54,30 @@ def test_what_is_named_is_repaired(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     assert touched(before, snapshot(tmp_path)) == expected
     # What lies deeper in a folder that was named is left out all the same, as in ruff.
     assert run_tonumpy("check", "--show-files", ".tox", "env").out.split() == ["env/bin/tool.py"]
+
+
+CALLS_ALL = """\
+import importlib.util
+import sys
+
+import torch
+
+for number, path in enumerate(sys.argv[1:]):
+    spec = importlib.util.spec_from_file_location(f"module_{number}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.f(torch.zeros(2))
+"""
+
+
+def test_a_rehearsal_tells_of_own_code_alone(tmp_path: Path) -> None:
+    """Of each of its files, though they hold the same code, which Python takes for equal."""
+    pytest.importorskip("torch")
+    make_tree(tmp_path, in_git=True, is_ignored=False)
+    put(tmp_path, "call_all.py", CALLS_ALL)
+    done = rehearse(tmp_path, "call_all.py", *OWN, *LAYOUTS)
+    told = {os.path.relpath(finding["filename"], tmp_path) for finding in json.loads(done.out)}
+    assert told == {*OWN, "call_all.py"}  # by whose call the others fail
 
 
 def test_standard_input_is_excluded_by_its_name(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ if MISSING:
 import dask  # noqa: E402
 import psutil  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+from foreign_tree import FAULT, LAYOUTS, OWN  # noqa: E402
 from readme import ROOT, block  # noqa: E402
 
 from tonumpy.formats import format_names  # noqa: E402
@@ -264,6 +265,15 @@ def test_the_settings_of_a_repository_are_its_own(ask_here: Ask, tmp_path: Path)
     assert failure is not None
     assert failure.kind == "configuration"
     assert failure.reason.startswith("pyproject.toml: [tool.tonumpy] has no key `selekt`")
+
+
+def test_installed_packages_are_left_out(ask_here: Ask, tmp_path: Path) -> None:
+    """What `check` leaves out in a clone of the repository, whatever is committed."""
+    marks = {mark: "" for mark in LAYOUTS.values() if mark is not None}
+    bare = repository(tmp_path / "bare", dict.fromkeys((*OWN, *LAYOUTS), FAULT) | marks)
+    reply = ask_here(bare)
+    assert reply.failure is None
+    assert {entry.said["filename"] for entry in reply.findings} == set(OWN)
 
 
 # The command, on a cluster.

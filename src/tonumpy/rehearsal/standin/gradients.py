@@ -109,8 +109,8 @@ class Gradients:
         """By the nearest frames: most of these calls are made again and again."""
         frame: FrameType | None = sys._getframe(4)
         key: list[object] = []
-        while frame is not None and len(key) < 12:
-            key += (frame.f_code, frame.f_lasti)
+        while frame is not None and len(key) < 18:
+            key += (frame.f_code, frame.f_code.co_filename, frame.f_lasti)
             frame = frame.f_back
         place = tuple(key)
         if place in self._seen:

@@ -39,7 +39,7 @@ class Handlers:
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module | None] = {}
-        self._guards: dict[tuple[CodeType, int], tuple[_Guard, ...]] = {}
+        self._guards: dict[tuple[CodeType, str, int], tuple[_Guard, ...]] = {}
 
     def handle(self, error: type[BaseException]) -> bool:
         """Whether the code that called, or what called that, handles an error of this type."""
@@ -57,9 +57,9 @@ class Handlers:
 
     def _around(self, frame: FrameType) -> tuple[_Guard, ...]:
         """The innermost first."""
-        key = (frame.f_code, frame.f_lineno)
+        filename = frame.f_code.co_filename
+        key = (frame.f_code, filename, frame.f_lineno)
         if key not in self._guards:
-            filename = frame.f_code.co_filename
             if filename not in self._trees:
                 self._trees[filename] = tree_of(filename)
             tree = self._trees[filename]

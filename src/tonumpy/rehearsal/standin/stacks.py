@@ -19,7 +19,7 @@ class Stacks:
     """Reads stacks, and keeps the calls that it has made: most conversions are made again and again."""
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[CodeType, int], Call | None] = {}
+        self._calls: dict[tuple[CodeType, str, int], Call | None] = {}  # code is equal to the same code of another file
 
     def read(self) -> tuple[Call, ...]:
         """The stack of the caller, innermost call first."""
@@ -27,7 +27,8 @@ class Stacks:
         frame: FrameType | None = sys._getframe(1)
         calls = self._calls
         while frame is not None:
-            key = (frame.f_code, frame.f_lasti)
+            code = frame.f_code
+            key = (code, code.co_filename, frame.f_lasti)
             if key in calls:
                 call = calls[key]
             else:
