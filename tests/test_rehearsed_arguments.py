@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal_runs import needs_torch, rehearse
+from rehearsal_runs import needs_torch, rehearse, tonumpy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,3 +85,26 @@ def test_each_is_told_and_repaired_or_it_is_said_why_not(tmp_path: Path) -> None
         assert words in each["message"], each["message"]
         if "np.stack((x, x))" in rows[row - 1]:
             assert len(each["fix"]["edits"]) == 2
+
+
+OF_DLPACK = """\
+import numpy as np
+import torch
+
+x = torch.ones(3, requires_grad=True) * 2
+print(np.from_dlpack(x))  # TNP104
+print(torch.utils.dlpack.from_dlpack(x))  # TNP104
+print(np.from_dlpack(x.detach()))
+try:
+    np.from_dlpack(x)  # the code itself makes it good
+except BufferError:
+    print("detached", np.from_dlpack(x.detach()))
+"""
+
+
+def test_what_takes_tensors_by_dlpack(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(OF_DLPACK, "utf-8")
+    done = tonumpy(tmp_path, "rehearse", "--output-format=concise", "--", "program.py")
+    assert done.out.count("BufferError") == done.out.count("TNP104") == 2, done.out
+    assert "program.py:5:" in done.out and "program.py:6:" in done.out
+    assert "detached [2. 2. 2.]" in done.out + done.err

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Tensor = torch.Tensor
 _numpy = torch._C.TensorBase.numpy
+_dlpack = Tensor.__dlpack__
 _HALF = {torch.complex32: torch.complex64}
 
 
@@ -75,7 +76,13 @@ class Conversions:
                 return array[()] if more[1:] == (True,) else array
             return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
 
-        for replacement, name in ((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")):
+        def dlpack(self: Any, **options: Any) -> Any:
+            return self_._exported(self, options)
+
+        for replacement, name in (
+            *((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")),
+            (dlpack, "__dlpack__"),
+        ):
             replacement.__name__ = name
             replacement.__qualname__ = f"Tensor.{name}"
             patches.replace(Tensor, name, replacement)
@@ -117,6 +124,26 @@ class Conversions:
             except Exception as problem:
                 warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
         raise type(error)(self._names.in_text(str(error))) from None
+
+    def _exported(self, tensor: Any, options: dict[str, Any]) -> Any:
+        """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks. Where a tensor lies, and
+        of which dtype, is the business of who takes it: that raises as it does."""
+        reasons: list[Reason] = ["grad"] if tensor.requires_grad else []
+        reasons += ["bit"] if tensor.is_conj() else []
+        try:
+            return _dlpack(tensor, **options)
+        except BufferError as refusal:
+            error = refusal
+        if not reasons:
+            raise error
+        is_handled = self._handlers.handle(BufferError)
+        told = (type(error).__name__, str(error))
+        happened = event(tensor, "array", tuple(reasons), told, self._stacks, is_handled=is_handled)
+        self._observer(happened, tensor)
+        if self._stop or is_handled:
+            raise error
+        with torch.no_grad():
+            return _dlpack(torch._C.TensorBase.detach(tensor).resolve_conj(), **options)
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
         """What NumPy made of a tensor that it was refused, as torch gives it where nothing is refused: a tensor, where
