@@ -18,7 +18,7 @@ from tonumpy.pipeline import as_believed, check, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.array_api import libraries_on_array_api
+from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
@@ -85,7 +85,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
             answers = (no_tensors[id(candidate.call)],)
         else:
             answers = answers_of(conversion, traced, source.filename)
-        answers += _compiled(source, candidate)
+        answers += _compiled(module, candidate)
         answers += seen.get(candidate.call, ())
         explanations.append(Explanation(start, source.text_of(candidate.receiver), _at(found, start), answers))
     for each in sharers:
@@ -98,14 +98,14 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     for argued in known.arguments:
         start = source.node_start(argued.site.string or argued.node)
         answers = answers_of_argument(argued, of_lines.get(id(argued.node)), source.filename)
-        answers += _compiled(source, argued.site)
+        answers += _compiled(module, argued.site)
         answers += seen.pop(argued.site.call, ())
         explanations.append(Explanation(start, source.text_of(argued.node), _of_call(found, source, argued), answers))
     traced_others = {id(each.site.call): each for each in lines.others}
     for other in known.others:
         start, _ = span_of(other, source)
         answers = answers_of(other, traced_others.get(id(other.site.call)), source.filename)
-        answers += _compiled(source, other.site)
+        answers += _compiled(module, other.site)
         answers += seen.pop(other.site.call, ())
         explanations.append(Explanation(start, source.text_of(other.argument), _at(found, start), answers))
     for node, words in seen.items():  # of which only a run tells
@@ -115,13 +115,13 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     return sorted(explanations, key=lambda each: each.start)
 
 
-def _compiled(source: Source, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
+def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
     """That nothing is reported where torch.compile compiles what is around, nor of libraries on the array API."""
-    compiled = compiled_around(source, place.scopes)
+    compiled = compiled_around(module.source, place.scopes)
     told = () if compiled is None else (Answer("torch.compile", compiled.words),)
-    libraries = " and ".join(sorted(libraries_on_array_api(source.text))) if isinstance(place.call, ast.Call) else ""
-    on = f"switched on for {libraries}, whose functions take tensors then"
-    return (*told, Answer("array API", on)) if libraries else told
+    libraries = [each for each in ("scipy", "sklearn") if each in module.source.text and is_on_array_api(module, each)]
+    on = f"switched on for {' and '.join(libraries)}, whose functions take tensors then"
+    return (*told, Answer("array API", on)) if libraries and isinstance(place.call, ast.Call) else told
 
 
 def _places(module: Module, row: int) -> _Places:

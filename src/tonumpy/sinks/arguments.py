@@ -31,7 +31,7 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.array_api import libraries_on_array_api
+from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
@@ -85,12 +85,9 @@ def _found(
     module: Module, sites: Items[Site | ReturnSite], observed: Observations, own: OwnSinks | None
 ) -> list[ImplicitConversion]:
     found = []
-    on_array_api = libraries_on_array_api(module.source.text)
     for site in sites:
-        if on_array_api and _library_called(site, observed) in on_array_api:
-            continue
         risky = at_risk(site, observed, own)
-        if risky:
+        if risky and not is_on_array_api(module, _library_called(site, observed)):
             first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)

@@ -1,4 +1,5 @@
-"""Whether a module lets SciPy or scikit-learn take tensors as they are, by the array API that both can follow.
+"""Whether a module, or the main file of its program, lets SciPy or scikit-learn take tensors as they are, by the array
+API that both can follow.
 
 Then most of their functions work on CUDA tensors, and keep gradients: their rows, measured without it, say nothing.
 """
@@ -8,11 +9,27 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from tonumpy.inference.summaries.repository_callers import main_files_naming
+from tonumpy.lazy_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.module import Module
+
 # By library: what switches it on. SciPy reads the variable when it is imported, and takes any text but an empty one.
 _SWITCHES = {
     "scipy": re.compile(r"SCIPY_ARRAY_API"),
     "sklearn": re.compile(r"array_api_dispatch\s*=\s*True"),
 }
+
+
+_WORDS = {"scipy": "SCIPY_ARRAY_API", "sklearn": "array_api_dispatch"}
+
+
+def is_on_array_api(module: Module, library: str) -> bool:
+    """Whether the module switches it on, or a script of its repository that imports the module."""
+    if library not in _SWITCHES:
+        return False
+    return library in libraries_on_array_api(module.source.text) or bool(main_files_naming(module, _WORDS[library]))
 
 
 @lru_cache(maxsize=1)  # one text may hold any number of calls

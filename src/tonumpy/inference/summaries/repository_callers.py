@@ -141,6 +141,17 @@ def may_be_imported(module: Module, name: str) -> bool:
     return bool(importing) and not importing.isdisjoint(repository.naming(name, _MENTIONS))
 
 
+def main_files_naming(module: Module, name: str) -> list[str]:
+    """The scripts of the repository that import the module, and name something."""
+    repository = module.project.repositories.around(module.folder)
+    if repository is None or module.filename.endswith(".ipynb"):
+        return []
+    path = os.path.abspath(module.filename)
+    found = {*repository.naming(name)} - {path}
+    found = found and found & {*repository.naming("__main__")}
+    return sorted(found and found & {*repository.naming(os.path.basename(path_of_module(path)), _MODULE)})
+
+
 class Mentions:
     """Text search: whether other files name a function, so that an evaluation of repository callers may show
     anything."""

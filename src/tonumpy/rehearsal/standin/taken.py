@@ -49,7 +49,7 @@ class Taken:
                 frame = frame.f_back  # a Counter counts there
             if is_own(frame.f_code.co_filename) and self_.dim() == 0 and not self_.requires_grad:
                 self._tell(self_, "a set, or a dict's key, tells tensors apart by identity")
-            return hashed(self_)
+            return int(hashed(self_))
 
         patches.replace(torch.Tensor, "__hash__", hash_of)
         if "pandas" in sys.modules:
@@ -57,7 +57,7 @@ class Taken:
         else:
             finder = _Finder(lambda module: self._patch_pandas(module, patches))
             sys.meta_path.insert(0, finder)
-            patches.on_exit(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
+            patches.on_exit(finder.leave)
 
     def _patch_pandas(self, pandas: ModuleType, patches: Patches) -> None:
         for kind in (pandas.Series, pandas.Index, pandas.DataFrame):
@@ -127,6 +127,10 @@ class _Finder:
     def __init__(self, patch: Callable[[ModuleType], None]) -> None:
         self._patch = patch
         self._is_left = True
+
+    def leave(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
         if name != "pandas" or not self._is_left:
