@@ -23,6 +23,7 @@ def collate_fn(samples):
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 EFFECT = "silence"
 APPLIES_TO = ("parameter",)
@@ -30,5 +31,6 @@ APPLIES_TO = ("parameter",)
 _NAMES = r"(^|_)collat(e|er)(_(fn|func|function)(_|$)|_(batch|data|samples)$|$)|Collat(e|er|or)($|For|With)"
 
 
+@lru_cache(maxsize=4096)
 def is_meant(name: str) -> bool:
     return re.search(_NAMES, name) is not None

@@ -23,6 +23,7 @@ def collect(train_loader):
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 EFFECT = "silence"
 APPLIES_TO = ("parameter", "binding", "attribute")
@@ -33,5 +34,6 @@ _NAMES = (
 )
 
 
+@lru_cache(maxsize=4096)
 def is_meant(name: str) -> bool:
     return re.search(_NAMES, name) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
+from functools import cache, lru_cache
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -160,6 +160,7 @@ def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
 
+@lru_cache(maxsize=16_384)
 def canonical(name: str) -> str:
     """The name under which a library's rows know a function or class."""
     aliases = load(name.partition(".")[0]).aliases
@@ -213,9 +214,10 @@ def _whichever(rows: Collection[Promise]) -> Promise | None:
     return Promise(("unknown",), device, grads.pop() if len(grads) == 1 else "unknown", None, (), position, keyword)
 
 
-def bases_of(name: str) -> list[str]:
+@lru_cache(maxsize=16_384)
+def bases_of(name: str) -> tuple[str, ...]:
     """A library class and what it extends, nearest first."""
-    found, waiting = [], [canonical(name)]
+    found, waiting = list[str](), [canonical(name)]
     while waiting:
         current = waiting.pop(0)
         if current in found or not current:
@@ -229,7 +231,7 @@ def bases_of(name: str) -> list[str]:
                 for prefix, suffix, base in library.families
                 if current.startswith(prefix) and current.endswith(suffix) and current != base
             )
-    return found
+    return tuple(found)
 
 
 def member_promise(class_names: list[str], name: str, arguments: Arguments) -> Promise | None:
