@@ -211,7 +211,7 @@ BROKEN = """
     flat = torch.eye(2, device="cuda").to_sparse()
     breaks(kernels, "to_device_with_bits", lambda: (x + x).tolist())
     breaks(kernels, "_adapt", lambda: torch.mul(x, 3, out=torch.empty(2, device="cuda")).tolist())
-    breaks(kernels, "_in_places", lambda: x.clone().sub_(1).tolist())
+    breaks(kernels, "_in_places", lambda: torch.sub(x, 1, out=torch.empty(2, device="cuda")).tolist())
     breaks(moves, "_exchange", lambda: net.cuda()(host).shape)
     breaks(sparse, "_devices", lambda: (flat * flat).to_dense().tolist())
     breaks(mixing, "event", lambda: x.div(host).tolist())
@@ -245,7 +245,7 @@ Trying to create tensor with negative di
 True
 """
 OF_TORCH = ("torch.full:", "Tensor.to:", "Tensor.cuda:", "UntypedStorage.clone:")
-NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub_.Tensor:", "Tensor.data:", " mul:", "aten::div.Tensor:")
+NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub.out:", "Tensor.data:", " mul:", "aten::div.Tensor:")
 
 
 @pytest.mark.slow

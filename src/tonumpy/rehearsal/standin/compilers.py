@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch._dynamo  # whole before anything is replaced: it compares what torch has with what it expects
 
-from tonumpy.rehearsal.standin.memory import is_inner
+from tonumpy.rehearsal.standin.memory import INNER, is_inner
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def patch(patches: Patches, names: Names) -> None:
     _without_nested_memory(patches, names)
     _without_fast_path(patches)
     _without_fusion(patches)
+    _with_foreach(patches)
     _without_device_events(patches)
 
 
@@ -81,6 +82,14 @@ def _without_fast_path(patches: Patches) -> None:
     if mha is not None and mha.get_fastpath_enabled():
         mha.set_fastpath_enabled(False)
         patches.on_exit(lambda: mha.set_fastpath_enabled(True))
+
+
+def _with_foreach(patches: Patches) -> None:
+    """What handles many tensors at once asks C++ for their device, and whether that has operators for this."""
+    utils = torch.utils._foreach_utils
+    supported = getattr(utils, "_get_foreach_kernels_supported_devices", None)
+    if supported is not None:
+        patches.replace(utils, supported.__name__, lambda: [*supported(), INNER.type])
 
 
 def _without_fusion(patches: Patches) -> None:

@@ -91,6 +91,8 @@ class Copies:
         def moved(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
+                if len(args) < 2 and not kwargs:  # a flag is the second at least
+                    return function(self_, *args)
                 flags = [each for each in args if isinstance(each, bool)]  # `non_blocking` is the first of them
                 asked = kwargs.get("non_blocking", flags[0] if flags else False)
                 if not asked or not self_.is_maia or self._is_within:
@@ -125,7 +127,7 @@ class Copies:
 
     def waits(self, name: str, kernel: Kernel) -> Kernel:
         """The kernel of an operator for which the host may wait, which forgets then."""
-        pending, may_wait = self._pending, name in MAY_WAIT
+        pending, may_wait = self._pending.data, name in MAY_WAIT  # a plain dict, which is asked for each operator
 
         def waiting(*args: Any, **kwargs: Any) -> Any:
             if pending and not (may_wait and not _waits(name, args, kwargs)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ Tensor = torch.Tensor
 _CPU = torch.device("cpu")
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 _is_autocast_enabled = torch.is_autocast_enabled
+_is_any_autocast_enabled = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)  # costs a tenth of the former
 HOST_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _set = torch.ops.aten.set_.source_Tensor
 _resize = torch.ops.aten.resize_.default
@@ -26,12 +28,7 @@ _resize = torch.ops.aten.resize_.default
 
 def as_is(op: Any) -> Kernel:
     """An operator that reads or changes only where in its memory a tensor lies: the CPU's kernel does that for any."""
-    redispatch = op.redispatch
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        return redispatch(HOST_KEYS, *args, **kwargs)
-
-    return kernel
+    return functools.partial(op._handle.redispatch_boxed, HOST_KEYS)  # without a frame of Python's
 
 
 def resize(tensor: Any, size: Any, **options: Any) -> Any:
@@ -49,6 +46,12 @@ def resize(tensor: Any, size: Any, **options: Any) -> Any:
     return _set.redispatch(HOST_KEYS, tensor, to_device(grown))
 
 
+# Types of arguments that hold no tensor and no device, in the words of TorchScript.
+_PLAIN = frozenset(
+    each.format(word)
+    for word in ("int", "float", "bool", "number", "str", "complex")
+    for each in ("{}", "Optional[{}]", "List[{}]", "Optional[List[{}]]")
+)
 # Is given the arguments and the result of each operator, once there is a tensor that a told fault has given.
 on_result: Callable[[Any, Any], Any] | None = None
 
@@ -61,6 +64,9 @@ class _Operator(NamedTuple):
     host: Kernel  # takes a tensor to the CPU
     mixed: Mixed
     written: tuple[tuple[int, str], ...]  # the place and name of each argument that it writes
+    tensors: tuple[int, ...]  # the places of its arguments that are one tensor, or none
+    others: tuple[int, ...]  # the places of those that may hold tensors, or a device
+    gives: tuple[bool, ...]  # for each of its results whether that is what it wrote
 
     def targets(self, args: Any, kwargs: Any) -> list[Any]:
         """The arguments that it writes."""
@@ -78,7 +84,12 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
         for place, argument in enumerate(arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    known = _Operator(op, _without_autocast(op), to_host_with_bits if sees_bits else to_host, mixed, written)
+    tensors = tuple(place for place, each in enumerate(arguments) if _word_of(each) in ("Tensor", "Optional[Tensor]"))
+    plain = tuple(place for place, each in enumerate(arguments) if _word_of(each) in _PLAIN)
+    others = tuple(place for place in range(len(arguments)) if place not in tensors and place not in plain)
+    gives = tuple(each.alias_info is not None for each in op._schema.returns)
+    host = to_host_with_bits if sees_bits else to_host
+    known = _Operator(op, op._op, host, mixed, written, tensors, others, gives)
     if not written:
         return _functional(known, takes_device=any(argument.name == "device" for argument in arguments))
     return _into_outputs(known) if any(argument.is_out for argument in arguments) else _in_place(known)
@@ -108,44 +119,59 @@ def tensors_in(values: Any) -> Iterator[Any]:
 
 
 def _functional(known: _Operator, *, takes_device: bool) -> Kernel:
-    op, call, host, mixed, _ = known
+    op, call, host, mixed, _, places, others, _ = known
 
     def functional(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
-        on = _hosts(args, off, host)
-        if not kwargs:
-            result = call(*on)
-            stays = False
-        else:
+        on, count = list(args), len(args)
+        for place in places:  # as `_arguments`, which a call of Python's more would be, for each operator
+            if place < count and isinstance(value := args[place], Tensor):
+                if value.is_maia:
+                    on[place] = host(value)
+                elif value.dim():
+                    off.append(value)
+        if others:
+            _other_arguments(known, on, off)
+        stays = False
+        if kwargs:
             stays = takes_device and _is_host(kwargs.get("device"))
-            result = call(*on, **_host_options(kwargs, off, host))
+            kwargs_on = _host_options(kwargs, off, host)
+            result = call(*on, **kwargs_on) if not _is_any_autocast_enabled() else _guarded(call, on, kwargs_on)
+        else:
+            result = call(*on) if not _is_any_autocast_enabled() else _guarded(call, on, {})
         if off:
             mixed(op, off, (args, kwargs))
         if stays:
             return result
-        for place, each in enumerate(on):
-            if each is result and isinstance(result, Tensor):  # memory has one owner, so it is not taken in once more
-                return args[place]
+        if isinstance(result, Tensor):
+            for place in places:  # memory has one owner, so it is not taken in once more
+                if place < count and on[place] is result:
+                    return args[place]
         return devices(result, op) if on_result is None else on_result(args, devices(result, op))
 
     return functional
 
 
 def _in_place(known: _Operator) -> Kernel:
-    op, call, host, mixed, _ = known
+    op, call, host, mixed, written, _, _, gives = known
+    target = written[0][0] if len(written) == 1 and gives in ((), (True,)) else None
 
     def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
-        on, options = _hosts(args, off, host), _host_options(kwargs, off, host)
+        on = _arguments(known, args, off)
+        options = _host_options(kwargs, off, host) if kwargs else kwargs
         if off:  # before anything is written
             mixed(op, off, (args, kwargs))
-        return _returned(known.targets(args, kwargs), call(*on, **options), op)
+        result = call(*on, **options) if not _is_any_autocast_enabled() else _guarded(call, on, options)
+        if target is not None and target < len(args):
+            return args[target] if gives else None
+        return _returned(known, known.targets(args, kwargs), result)
 
     return in_place
 
 
 def _into_outputs(known: _Operator) -> Kernel:
-    op, call, host, mixed, written = known
+    op, call, host, mixed, written, *_ = known
 
     def into_outputs(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
@@ -154,7 +180,7 @@ def _into_outputs(known: _Operator) -> Kernel:
             mixed(op, off, (args, kwargs))
         targets = known.targets(args, kwargs)
         try:
-            result = call(*on, **options)
+            result = _guarded(call, on, options)
         except RuntimeError as error:
             if "not resizable" not in str(error):
                 raise
@@ -166,7 +192,7 @@ def _into_outputs(known: _Operator) -> Kernel:
             except Exception as error:
                 warn(f"{op}: its result stays on the CPU ({error})")
                 return result
-        return _returned(targets, result, op)
+        return _returned(known, targets, result)
 
     return into_outputs
 
@@ -183,38 +209,30 @@ def _adapt(target: Any, host: Any) -> None:
             _resize.redispatch(HOST_KEYS, target, host.shape)
 
 
-def _without_autocast(op: Any) -> Kernel:
+def _guarded(call: Kernel, on: list[Any], options: dict[str, Any]) -> Any:
     """The operator, called so that an autocast of the CPU does not see what belongs to the accelerator."""
-    call = op._op
-
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        if not _is_autocast_enabled("cpu"):
-            return call(*args, **kwargs)
-        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
-            return call(*args, **kwargs)
-
-    return guarded
+    if not _is_autocast_enabled("cpu"):
+        return call(*on, **options)
+    with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+        return call(*on, **options)
 
 
-def _returned(targets: list[Any], result: Any, op: Any) -> Any:
+def _returned(known: _Operator, targets: list[Any], result: Any) -> Any:
     """The results of an operator that writes: what it was given, where that is what it returns."""
     try:
-        return _in_places(op._schema.returns, targets, result, op)
+        return _in_places(known.gives, targets, result, known.op)
     except Exception as error:
-        warn(f"{op}: its result stays on the CPU ({error})")
+        warn(f"{known.op}: its result stays on the CPU ({error})")
         return result
 
 
-def _in_places(returns: Any, targets: list[Any], result: Any, op: Any) -> Any:
-    if not returns:
+def _in_places(gives: tuple[bool, ...], targets: list[Any], result: Any, op: Any) -> Any:
+    if not gives:
         return None
-    if len(returns) == 1:
-        return targets[0] if returns[0].alias_info is not None else devices(result, op)
+    if len(gives) == 1:
+        return targets[0] if gives[0] else devices(result, op)
     left = iter(targets)
-    return tuple(
-        next(left) if each.alias_info is not None else devices(value, op)
-        for each, value in zip(returns, result, strict=True)
-    )
+    return tuple(next(left) if is_given else devices(value, op) for is_given, value in zip(gives, result, strict=True))
 
 
 def _into_new_memory(call: Kernel, written: tuple[tuple[int, str], ...], args: Any, kwargs: Any) -> Any:
@@ -231,10 +249,40 @@ def _into_new_memory(call: Kernel, written: tuple[tuple[int, str], ...], args: A
             on[place] = fresh
         else:
             options[name] = fresh
-    result = call(*on, **options)
+    result = _guarded(call, on, options)
     for old, fresh in new:
         _set.redispatch(HOST_KEYS, old, to_device(fresh.resolve_conj()))
     return result
+
+
+def _word_of(argument: Any) -> str:
+    """The type of an argument of an operator, in the words of TorchScript."""
+    return str(argument.type)
+
+
+def _arguments(known: _Operator, args: Any, off: list[Any]) -> list[Any]:
+    """`_hosts` of the arguments of an operator, of which it is known where tensors can stand."""
+    on, count, host = list(args), len(args), known.host
+    for place in known.tensors:
+        if place >= count:
+            break
+        value = on[place]
+        if not isinstance(value, Tensor):  # none, or a number
+            continue
+        if value.is_maia:
+            on[place] = host(value)
+        elif value.dim():
+            off.append(value)
+    if known.others:
+        _other_arguments(known, on, off)
+    return on
+
+
+def _other_arguments(known: _Operator, on: list[Any], off: list[Any]) -> None:
+    """Lists of tensors, and devices."""
+    for place in known.others:
+        if place < len(on):
+            on[place] = _hosts((on[place],), off, known.host)[0]
 
 
 def _hosts(values: Any, off: list[Any], host: Kernel) -> list[Any]:
@@ -258,9 +306,15 @@ def _hosts(values: Any, off: list[Any], host: Kernel) -> list[Any]:
 
 
 def _host_options(options: dict[str, Any], off: list[Any], host: Kernel) -> dict[str, Any]:
-    found = dict(zip(options, _hosts(options.values(), off, host), strict=True))
-    if found.get("pin_memory"):
-        found["pin_memory"] = False
+    """`_hosts` of what is given by name, which rarely is a tensor."""
+    found = {}
+    for name, value in options.items():
+        if name == "device":
+            found[name] = None if value is None else _CPU
+        elif name == "pin_memory":
+            found[name] = False
+        else:
+            found[name] = _hosts((value,), off, host)[0] if isinstance(value, (Tensor, list, tuple)) else value
     return found
 
 

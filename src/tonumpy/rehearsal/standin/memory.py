@@ -99,6 +99,8 @@ def to_host_with_bits(tensor: Any) -> Any:
 
 def to_device_with_bits(tensor: Any) -> Any:
     """The same the other way round."""
-    if not tensor.dtype.is_complex or not tensor.is_conj():
-        return to_device(tensor) if not tensor.is_neg() else torch._neg_view(to_device(torch._neg_view(tensor)))
-    return to_device_with_bits(tensor.conj()).conj()
+    if tensor.is_neg():
+        return torch._neg_view(to_device_with_bits(torch._neg_view(tensor)))
+    if tensor.dtype.is_complex and tensor.is_conj():
+        return to_device(tensor.conj()).conj()
+    return to_device(tensor)

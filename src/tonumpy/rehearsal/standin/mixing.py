@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.stacks import Stacks
 
 # Operators that take a tensor of any size from the CPU.
-_TAKES_HOST = frozenset(
+TAKES_HOST = frozenset(
     {
         "aten::copy_",
         "aten::_to_copy",
@@ -48,7 +48,7 @@ _TAKES_HOST = frozenset(
     }
 )
 # They take an index from the CPU, for a tensor that is not there.
-_INDEXING = frozenset(name for name in _TAKES_HOST if "index" in name)
+INDEXING = frozenset(name for name in TAKES_HOST if "index" in name)
 # They take no tensor from the CPU, not even one without dimensions.
 _OF_SEVERAL = "cat stack embedding index_select gather scatter.src dot nll_loss nll_loss_forward nll_loss2d_forward"
 TAKES_NO_SCALAR = frozenset(f"aten::{name}" for name in _OF_SEVERAL.split())
@@ -139,10 +139,10 @@ class Mixing:
 
 
 def _takes(name: str, given: Any) -> bool:
-    if name not in _TAKES_HOST:
+    if name not in TAKES_HOST:
         return False
     first = next(tensors_in(given), None)
-    return name not in _INDEXING or (first is not None and first.is_maia and not _has_values_elsewhere(name, given))
+    return name not in INDEXING or (first is not None and first.is_maia and not _has_values_elsewhere(name, given))
 
 
 def _has_values_elsewhere(name: str, given: Any) -> bool:

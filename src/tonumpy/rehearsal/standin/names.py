@@ -51,19 +51,31 @@ class Names:
         self.count = count
         self.device = torch.device(kind, 0)
         self.devices = tuple(torch.device(kind, number) for number in range(count))
+        self._known: dict[object, tuple[int | None] | None] = {}
 
     def inner(self, value: Any) -> Any:
         """An argument that may say a device, in C++'s words."""
+        kind = type(value)
+        if kind is torch.device or kind is str:  # the most of them, and the same again and again
+            if value not in self._known:
+                self._known[value] = self._asked(value)
+            asked = self._known[value]
+        else:
+            asked = None if value is None or kind is torch.dtype or kind is bool else self._asked(value)
+        return value if asked is None else inner_at(asked[0])
+
+    def _asked(self, value: Any) -> tuple[int | None] | None:
+        """The number of a device of this kind, if it says one; None as the number is the current one."""
         if isinstance(value, str):
             if not value.startswith(self.kind):
-                return value
+                return None
             value = torch.device(value)
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = torch.device(self.kind, int(value))
         if not isinstance(value, torch.device) or value.type != self.kind:
-            return value
+            return None
         self.check(value.index)
-        return inner_at(value.index)
+        return (value.index,)
 
     def outer(self, value: Any) -> Any:
         """A device in C++'s words, in the program's."""

@@ -17,7 +17,7 @@ from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -26,9 +26,17 @@ _MOST_SIZES = 3
 
 
 class _Origin(NamedTuple):
+    """`place`: the code, and where in it; the line, which takes Python a search, is asked for where it is told."""
+
     reference: weakref.ref[Any]
     how: str
-    place: tuple[str, int]
+    code: CodeType
+    instruction: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        rows = (row for first, last, row in self.code.co_lines() if first <= self.instruction < last)
+        return self.code.co_filename, next(rows, None) or self.code.co_firstlineno
 
 
 class Origins:
@@ -56,7 +64,7 @@ class Origins:
         if frame is not None and isinstance(tensor, torch.Tensor):
             key, known = id(tensor), self._known
             reference = weakref.ref(tensor, lambda _: known.pop(key, None))
-            known[key] = _Origin(reference, how, (frame.f_code.co_filename, frame.f_lineno))
+            known[key] = _Origin(reference, how, frame.f_code, frame.f_lasti)
         return tensor
 
     def words(self, tensor: Any) -> str:

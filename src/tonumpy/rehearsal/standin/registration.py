@@ -11,7 +11,7 @@ import torch
 from tonumpy.rehearsal.standin import kernels, special
 from tonumpy.rehearsal.standin.copies import MAY_WAIT, WAITS
 from tonumpy.rehearsal.standin.factories import drawn_from
-from tonumpy.rehearsal.standin.mixing import TAKES_NO_SCALAR
+from tonumpy.rehearsal.standin.mixing import INDEXING, TAKES_HOST, TAKES_NO_SCALAR
 from tonumpy.rehearsal.standin.refusals import refusing
 from tonumpy.rehearsal.standin.several import placing
 
@@ -25,6 +25,8 @@ _COMPOSED = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctiona
 
 # They give what they are given, or part of it, and their schemas do not say so.
 _GIVES_ITS_ARGUMENT = frozenset({"aten::_unsafe_view", "aten::lift", "aten::_reshape_copy", "aten::_lazy_clone"})
+# They read one number, wherever it lies.
+_READS_A_NUMBER = frozenset({"aten::_local_scalar_dense"})
 # They call others that torch.jit.trace records in their place.
 _IS_TRACED_INSIDE = frozenset({"aten::convolution"})
 
@@ -115,10 +117,18 @@ def _kernel(name: str, op: Any, mixed: kernels.Mixed) -> kernels.Kernel | None:
         return None
     if name in _GIVES_ITS_ARGUMENT or name in _IS_TRACED_INSIDE:
         return None
-    if _is_view(op) or torch.Tag.inplace_view in op.tags:
+    if name in _READS_A_NUMBER or _is_view(op) or torch.Tag.inplace_view in op.tags:
         return kernels.as_is(op) if is_for_host else None
+    if name in TAKES_HOST and name not in INDEXING:
+        mixed = _takes_all
     kernel = kernels.computed(op, mixed, sees_bits=_has(name, "Conjugate") or _has(name, "Negative"))
+    if name == "aten::_to_copy":
+        return special.copied(op, kernel)
     return kernels.strict(op, kernel, mixed) if name in TAKES_NO_SCALAR else kernel
+
+
+def _takes_all(op: Any, off: Any, given: Any) -> None:
+    """Nothing is refused, whatever lies on the CPU."""
 
 
 def _is_factory(op: Any) -> bool:
