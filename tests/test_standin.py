@@ -220,8 +220,8 @@ BROKEN = """
         breaks(conversions, "repaired", lambda: x.numpy())
     except TypeError as error:
         print(str(error)[:20])
-    breaks(kernels, "_hosts", lambda: torch.full((2,), 5.0, device="cuda").tolist())
-    breaks(kernels, "_hosts", lambda: (host.to("cuda").tolist(), host.cuda().tolist()))
+    breaks(kernels, "_host_options", lambda: torch.full((2,), 5.0, device="cuda").tolist())
+    breaks(kernels, "devices", lambda: (host.to("cuda").tolist(), host.cuda().tolist()))
     breaks(storages, "_tensor", lambda: x.untyped_storage().clone().nbytes())
     try:
         torch.full((-2,), 5.0, device="cuda")
@@ -255,6 +255,35 @@ def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str)
     assert (done.code, done.output) == (0, BROKEN_SAYS), done.errors
     for name in (*NAMES, *OF_TORCH, "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
         assert name in done.errors, name
+
+
+WRITTEN = """
+    import torch
+    for device in ("cpu", "cuda"):
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)).to(device)
+        optimizer = torch.optim.Adam(net.parameters(), foreach=True)
+        out = net(torch.ones(1, 2, device=device)).sum()
+        out.backward(retain_graph=True)
+        optimizer.step()
+        try:
+            out.backward()
+        except RuntimeError as error:
+            print(str(error)[:70])
+        norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        print(norm.device.type, [each.grad._version for each in net.parameters()])
+"""
+WRITTEN_SAYS = """\
+one of the variables needed for gradient computation has been modified
+cpu [1, 1, 1, 1]
+one of the variables needed for gradient computation has been modified
+cuda [1, 1, 1, 1]
+"""
+
+
+@pytest.mark.slow
+def test_writing_many_tensors_at_once_is_counted(tmp_path: Path) -> None:
+    done = run(WRITTEN, tmp_path)
+    assert (done.code, done.output) == (0, WRITTEN_SAYS), done.errors
 
 
 RARE = """

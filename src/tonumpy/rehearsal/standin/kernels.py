@@ -155,6 +155,7 @@ def _functional(known: _Operator, *, takes_device: bool) -> Kernel:
 def _in_place(known: _Operator) -> Kernel:
     op, call, host, mixed, written, _, _, gives = known
     target = written[0][0] if len(written) == 1 and gives in ((), (True,)) else None
+    counts = op._schema.name.startswith("aten::_foreach_")  # autograd leaves the count of writes to the kernel there
 
     def in_place(*args: Any, **kwargs: Any) -> Any:
         off: list[Any] = []
@@ -163,6 +164,8 @@ def _in_place(known: _Operator) -> Kernel:
         if off:  # before anything is written
             mixed(op, off, (args, kwargs))
         result = call(*on, **options) if not _is_any_autocast_enabled() else _guarded(call, on, options)
+        if counts:
+            torch.autograd.graph.increment_version(tensors_in(known.targets(args, kwargs)))
         if target is not None and target < len(args):
             return args[target] if gives else None
         return _returned(known, known.targets(args, kwargs), result)
