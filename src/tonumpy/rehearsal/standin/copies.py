@@ -127,7 +127,7 @@ class Copies:
 
     def waits(self, name: str, kernel: Kernel) -> Kernel:
         """The kernel of an operator for which the host may wait, which forgets then."""
-        pending, may_wait = self._pending.data, name in MAY_WAIT  # a plain dict, which is asked for each operator
+        pending, may_wait = self._pending.data, name in MAY_WAIT  # type: ignore[attr-defined]  # asked of each operator
 
         def waiting(*args: Any, **kwargs: Any) -> Any:
             if pending and not (may_wait and not _waits(name, args, kwargs)):
