@@ -30,8 +30,8 @@ TABLE = """
 name = "owner/small"
 commit = "COMMIT"
 programs = [
-    { file = "work/main.py", arguments = "convert {cuda:more}", data = ["texts:words"] },
-    { file = "work/second.py", arguments = "{device}", data = ["texts:words"], edits = [["sys.exit(3)", ""]] },
+    { file = "programs/main.py", arguments = "convert {cuda:more}", data = ["texts:words"] },
+    { file = "programs/second.py", arguments = "{device}", data = ["texts:words"], edits = [["sys.exit(3)", ""]] },
 ]
 """
 
@@ -44,9 +44,9 @@ def _git(folder: Path, *words: str) -> str:
 @pytest.mark.slow
 def test_programs_run_plain_and_rehearsed(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    (source / "work").mkdir(parents=True)
+    (source / "programs").mkdir(parents=True)
     for name in ("main", "second"):
-        (source / f"work/{name}.py").write_text(PROGRAM)
+        (source / f"programs/{name}.py").write_text(PROGRAM)
     _git(source, "init", "-q")
     _git(source, "add", ".")
     _git(source, "commit", "-q", "-m", "all")
@@ -58,7 +58,7 @@ def test_programs_run_plain_and_rehearsed(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads((work / "results.json").read_text())
-    first, second = results["owner/small/work/main.py"], results["owner/small/work/second.py"]
+    first, second = results["owner/small/programs/main.py"], results["owner/small/programs/second.py"]
     assert [first[way]["code"] for way in ("plain", "rehearsed")] == [3, 3]
     assert first["plain"]["loss"] == first["rehearsed"]["loss"] != "9.0"
     assert (first["plain"]["findings"], first["rehearsed"]["findings"]) == ([], ["TNP101 main.py:12"])
