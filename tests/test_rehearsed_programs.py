@@ -36,6 +36,29 @@ def test_a_notebook_is_told_by_cell(tmp_path: Path) -> None:
     assert result.code == 1
 
 
+MAGICS = (
+    "%matplotlib inline\n%load_ext autoreload\nimport numpy as np\nimport torch\n!pip --version",
+    "%%time\nx = torch.ones(3, device='cuda')\nprint(x.sum().item())",
+    "%%bash\nexit 1",
+    "%%capture out\n%pip install nothing\nfiles = !ls\ntotal = %time x.sum()\n%timeit x.sum()\nx?\nprint(len(files))",
+    "shell = get_ipython()\nshell.run_line_magic('matplotlib', 'inline')\nprint(total.item())",
+    "%%writefile other.py\nraise ValueError",
+    "def wrong(array):\n\n    raise ValueError(array)\n\nwrong(x.cpu().numpy())",
+)
+
+
+@pytest.mark.slow
+def test_an_error_names_its_cell_and_magics_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "learn.ipynb").write_text(_notebook(MAGICS))
+    result = tonumpy(tmp_path, "rehearse", "-o", "report.txt", "learn.ipynb")
+    assert result.out.splitlines()[:3] == ["3.0", "0", "3.0"], result.err
+    path = tmp_path / "learn.ipynb"
+    assert f'File "{path}, cell 7", line 5, in <module>' in result.err
+    assert f'File "{path}, cell 7", line 3, in wrong\n    raise ValueError(array)\n' in result.err
+    assert "The program ended with ValueError: [1. 1. 1.] at learn.ipynb:cell 7:3." in result.out
+    assert not (tmp_path / "other.py").exists()
+
+
 @pytest.mark.slow
 def test_a_notebook_is_repaired(tmp_path: Path) -> None:
     (tmp_path / "learn.ipynb").write_text(_notebook(CELLS[:2]))

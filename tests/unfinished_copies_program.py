@@ -1,5 +1,8 @@
 """Ways to read what an asynchronous copy gives: a mark stands where nothing has waited for it."""
 
+import io
+import pickle
+
 import numpy as np
 import torch
 from torch import nn
@@ -155,5 +158,34 @@ torch.stack([y, y])  # TNP204
 y = nb()
 y.sum()  # TNP204
 y = nb()
-y *= 2
+y *= 2  # TNP204
+y.numpy()
+y = nb()
+torch.save(y, io.BytesIO())  # TNP204
+y = nb()
+pickle.dumps(y)  # TNP204
+y = nb()
+host = torch.zeros(16)
+host[:4] = y[:4]  # TNP204
+y = nb()
+host.copy_(y)  # TNP204
+y = nb()
+y.mul_(2)  # TNP204
+y = nb()
+y.zero_()
+y = nb()
+nn.functional.relu(y)  # TNP204
+y = nb()
+torch.cuda.Stream().wait_stream(torch.cuda.current_stream())
 y.numpy()  # TNP204
+y = nb()
+e = torch.cuda.current_stream().record_event()
+while not e.query():
+    pass
+y.numpy()
+y = nb()
+torch.accelerator.synchronize()
+y.numpy()
+y = nb()
+for _ in y:  # views alone
+    break

@@ -1,18 +1,24 @@
 """A notebook -> the code of its cells, one behind the other, at the rows that a check gives them.
 
-What only IPython understands (`%matplotlib inline`, `!pip install x`) is not run, and `display` prints.
+What only IPython understands (`%matplotlib inline`, `!pip install x`) is not run: `files = !ls` gives an empty list,
+and `get_ipython()` something that does nothing. `display` prints.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
+import os
+from traceback import TracebackException
 
+from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import CodeType
+    from typing import Any
 
 SUFFIX = ".ipynb"
 
@@ -29,3 +35,61 @@ def code_of(data: bytes, path: str, shown: str) -> CodeType:
     linecache.cache[path] = (len(source.text), None, source.text.splitlines(keepends=True), path)
     code: CodeType = compile(tree, path, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return code
+
+
+class _Shell:
+    """What `get_ipython()` gives: whatever it is asked for does nothing."""
+
+    def __getattr__(self, name: str) -> _Shell:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *arguments: object, **options: object) -> None:
+        """Nothing."""
+
+
+def names_of_ipython() -> dict[str, Any]:
+    """What a cell finds beside the builtins."""
+    return {"display": print, "get_ipython": _Shell, "__": []}
+
+
+def place_in(filename: str, row: int) -> str:
+    """A place in words: "learn.ipynb:cell 3:2" of a notebook that can be read, else "learn.py:2"."""
+    found = _cell_at(filename)
+    if found is None:
+        return f"{os.path.relpath(filename)}:{row}"
+    cell, first = found(row)
+    return f"{os.path.relpath(filename)}:cell {cell}:{row - first + 1}"
+
+
+def traceback_of(error: BaseException) -> str:
+    """As Python prints it, with the cells of notebooks and the rows in them."""
+    whole = TracebackException(type(error), error, error.__traceback__)
+    for each in _chained(whole):
+        for frame in each.stack:
+            found = _cell_at(frame.filename) if frame.filename.endswith(SUFFIX) else None
+            if found is None or frame.lineno is None or frame.line is None:  # `line` is read while the name holds
+                continue
+            cell, first = found(frame.lineno)
+            if getattr(frame, "end_lineno", None) is not None:
+                frame.end_lineno = frame.end_lineno - first + 1
+            frame.filename, frame.lineno = f"{frame.filename}, cell {cell}", frame.lineno - first + 1
+    return "".join(whole.format())
+
+
+def _chained(error: TracebackException) -> Iterator[TracebackException]:
+    yield error
+    for each in (error.__cause__, error.__context__):
+        if each is not None:
+            yield from _chained(each)
+
+
+def _cell_at(filename: str) -> Callable[[int], tuple[int, int]] | None:
+    from tonumpy.text.notebooks import Notebook  # start-up
+
+    try:
+        with open(filename, "rb") as stream:
+            return Notebook(stream.read(), filename).cell_at
+    except (OSError, SourceError):
+        return None

@@ -63,14 +63,33 @@ def main(arguments: list[str]) -> None:
         raise
     except BaseException as error:
         failure = failure_of(error)
-        place = "" if failure[2] is None else f" at {os.path.relpath(failure[2][0])}:{failure[2][1]}"
+        place = "" if failure[2] is None else f" at {_place(*failure[2])}"
         in_words_of(error, order.device)
         text = in_one_line(str(error))
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
-        sys.excepthook(type(error), error, error.__traceback__)
+        _show(error, failure[1])
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _place(filename: str, row: int) -> str:
+    if not filename.endswith(".ipynb"):
+        return f"{os.path.relpath(filename)}:{row}"
+    from tonumpy.rehearsal.notebook import place_in  # start-up
+
+    return place_in(filename, row)
+
+
+def _show(error: BaseException, lines: list[tuple[str, int]]) -> None:
+    """As Python would; of a notebook with its cells."""
+    if sys.excepthook is sys.__excepthook__ and any(filename.endswith(".ipynb") for filename, _ in lines):
+        from tonumpy.rehearsal.notebook import traceback_of  # start-up
+
+        sys.stdout.flush()
+        sys.stderr.write(traceback_of(error))
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _begun(ending: Ending, text: str) -> Recorder:
@@ -174,7 +193,9 @@ def _runner(code: CodeType, path: str, spec: object) -> Callable[[], None]:
             module.__loader__ = getattr(spec, "loader", None)
         sys.modules["__main__"] = module
         if path.endswith(".ipynb"):
-            module.__dict__["display"] = print
+            from tonumpy.rehearsal.notebook import names_of_ipython  # start-up
+
+            module.__dict__.update(names_of_ipython())
         if code.co_flags & _COROUTINE:
             import asyncio
 

@@ -88,7 +88,7 @@ def _without_escapes(text: str, start: int) -> str:
             line = place
         elif token["assign"] and not depth and _ASSIGNED.match(text, place):
             end = _end_of_line(text, place)
-            pieces += [text[at:place], " __", _newlines(text[place:end])]
+            pieces += [text[at:place], _assigned(text[place:end])]
             at = place = end
         elif token["help"] and _HELP.match(text, token.start()):
             end = _end_of_line(text, place)
@@ -117,6 +117,14 @@ def _statement(line: str) -> str:
         level = "." * (1 + module["up"].count("/"))
         return f"{indent}from {level}{module['path'].replace('/', '.')} import *{_newlines(line)}"
     return f"{indent}pass{_newlines(line)}"
+
+
+def _assigned(text: str) -> str:
+    """What stands for a magic behind the `=` of an assignment: the code that `%time` runs, or a name."""
+    timed = _TIMED.fullmatch(text)
+    if timed and "timeit" not in timed["magic"] and _is_python(f"_ = {timed['code'].strip()}"):
+        return f"{timed['indent']}{' ' * len(timed['magic'])}{timed['code']}"
+    return f" __{_newlines(text)}"
 
 
 def _newlines(text: str) -> str:

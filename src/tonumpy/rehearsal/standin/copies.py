@@ -40,7 +40,7 @@ _OF_MODULES = os.path.join(os.path.dirname(torch.__file__), "nn", "modules", "mo
 # Of what is no tensor, these read the memory.
 _READS = frozenset(
     "item tolist __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __str__ __format__"
-    " __dlpack__ equal allclose is_nonzero numpy __array__ __reduce_ex__".split()
+    " __dlpack__ equal allclose is_nonzero numpy __array__".split()
 )
 # They ask of a tensor how large it is, and of which dtype.
 _MAKES_ANOTHER = ("_like", "new_")
@@ -54,6 +54,12 @@ WAITS = frozenset(
 )
 # They do so unless they are told not to wait, or by what they are given.
 MAY_WAIT = frozenset({"aten::copy_", "aten::_to_copy", "aten::index.Tensor", "aten::index_put_"})
+
+_NOT_IN_PLACE = frozenset(
+    "zero_ fill_ copy_ normal_ uniform_ random_ exponential_ bernoulli_ geometric_ cauchy_ log_normal_ resize_"
+    " resize_as_ set_ requires_grad_ detach_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_"
+    " share_memory_ __index__ __init__ __iter__ __invert__ __int__".split()
+)
 
 
 class _Copy(NamedTuple):
@@ -116,6 +122,15 @@ class Copies:
                 self._begin(each)
             return result
 
+        reduce = Tensor.__reduce_ex__
+
+        @functools.wraps(reduce)
+        def reduced(self_: Any, proto: Any) -> Any:
+            if self.is_any and self_.is_cpu:
+                self.check(self_)
+            return reduce(self_, proto)
+
+        patches.replace(Tensor, "__reduce_ex__", reduced)
         methods = {"copy_": copy, "to": moved(to), "type": moved(type_)}
         for name, function in methods.items():
             patches.replace(Tensor, name, function)
@@ -161,7 +176,7 @@ class Copies:
         read = [each for each in given if each.is_cpu and self._is_pending(each)]
         if not read or name == "__get__" or name == "__set__" or any(word in name for word in _MAKES_ANOTHER):
             return
-        if name not in _READS:
+        if name not in _READS and not _reads_in_place(name, given, read):
             made = list(_tensors(result if isinstance(result, tuple | list) else (result,)))
             known = {id(_storage(each)) for each in (*read, *(one for one in made if one.is_maia))}
             if all(id(_storage(each)) in known for each in made):
@@ -264,6 +279,15 @@ class _Reading(TorchFunctionMode):  # type: ignore[misc]
             return result
         finally:
             self._here.is_seen = False
+
+
+def _reads_in_place(name: str, given: list[Any], read: list[Any]) -> bool:
+    """Whether it changes what it reads (`mul_`, `+=`), or puts that into another tensor."""
+    if name == "__setitem__":
+        return any(each is not given[0] for each in read)
+    if name.startswith("__"):
+        return name.startswith("__i") and name.endswith("__") and name not in _NOT_IN_PLACE
+    return name.endswith("_") and name not in _NOT_IN_PLACE
 
 
 def _storage(tensor: Any) -> Any:
