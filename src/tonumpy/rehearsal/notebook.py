@@ -72,8 +72,9 @@ def traceback_of(error: BaseException) -> str:
             if found is None or frame.lineno is None or frame.line is None:  # `line` is read while the name holds
                 continue
             cell, first = found(frame.lineno)
-            if getattr(frame, "end_lineno", None) is not None:
-                frame.end_lineno = frame.end_lineno - first + 1
+            end: int | None = getattr(frame, "end_lineno", None)
+            if end is not None:
+                frame.end_lineno = end - first + 1
             frame.filename, frame.lineno = f"{frame.filename}, cell {cell}", frame.lineno - first + 1
     return "".join(whole.format())
 
