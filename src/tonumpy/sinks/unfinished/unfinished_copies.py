@@ -22,9 +22,9 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.arrival_state import Helper, Helpers, Imports
-from tonumpy.sinks.arrivals import Walk
-from tonumpy.sinks.async_copies import Spellings
+from tonumpy.sinks.unfinished.arrival_state import Helper, Helpers, Imports
+from tonumpy.sinks.unfinished.arrivals import Walk
+from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CONSUMERS
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
-    from tonumpy.sinks.arrival_state import Copy, Read
+    from tonumpy.sinks.unfinished.arrival_state import Copy, Read
     from tonumpy.text.candidates import Scope, Site
     from tonumpy.text.source import Source
 

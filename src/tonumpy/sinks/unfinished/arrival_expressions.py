@@ -7,8 +7,8 @@ from abc import abstractmethod
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks import stream_words as words
-from tonumpy.sinks.arrival_state import NO_COPIES, Copies, Helpers, Imports, Read, State
+from tonumpy.sinks.unfinished import stream_words as words
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Helpers, Imports, Read, State
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import children_of
@@ -16,7 +16,7 @@ from tonumpy.text.syntax import children_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonumpy.sinks.async_copies import Spellings
+    from tonumpy.sinks.unfinished.async_copies import Spellings
     from tonumpy.text.candidates import Scope
 
 MAX_NODES = 20_000  # that one function's walk may look at

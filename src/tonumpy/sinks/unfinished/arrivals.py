@@ -12,16 +12,16 @@ import re
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks import stream_words as words
-from tonumpy.sinks.arrival_calls import Calls
-from tonumpy.sinks.arrival_expressions import MAX_NODES
+from tonumpy.sinks.unfinished import stream_words as words
+from tonumpy.sinks.unfinished.arrival_calls import Calls
+from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES, TRIES, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonumpy.sinks.arrival_state import Copy, State
+    from tonumpy.sinks.unfinished.arrival_state import Copy, State
     from tonumpy.text.candidates import Scope
 
 

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from tonumpy.inference.index.bindings import parameter_names, path_of, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks import stream_words as words
-from tonumpy.sinks.arrival_expressions import Expressions, owner_of
-from tonumpy.sinks.arrival_state import NO_COPIES, Copies, Copy, Helper
+from tonumpy.sinks.unfinished import stream_words as words
+from tonumpy.sinks.unfinished.arrival_expressions import Expressions, owner_of
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy, Helper
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
 
 if TYPE_CHECKING:
