@@ -176,7 +176,7 @@ def _of_tables(got: Any, meant: Any) -> str:  # noqa: ANN401
 
 def _array_of(table: Any) -> np.ndarray:  # noqa: ANN401
     if type(table).__name__ == "Dataset":
-        return np.asarray(table.to_array())
+        return np.array(table.to_array())
     return np.asarray(table.to_numpy())
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.inference.index.module import Module
+    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.text.candidates import OperationSite
 
 WORD = "approx("
 _EQUALITIES = (ast.Eq, ast.NotEq)
@@ -42,20 +44,20 @@ def infer_approximations(module: Module, risks: Callable[[], RiskFlow]) -> list[
         and risks().reaches(tensor, site.scopes)
     ]
     observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
-    conversions = []
-    for site in sites:
-        seen = observed.get(id(site.node))
-        assert isinstance(site.node, ast.Compare)
-        tensor = _compared(site.node)
-        if seen is None or tensor is None:
-            continue
-        value = seen.receiver if tensor is site.node.left else seen.arguments.positional[0]
-        facts = facts_of(value)
-        if facts is not None and facts.certainty != "possible" and facts.is_sole:
-            made = made_of(site, spelt(site.node), tensor, facts, seen, evidence_in(value))._replace(keeps_value=True)
-            if made.risks or made.without_habits().risks:
-                conversions.append(made)
-    return conversions
+    return [made for site in sites if (made := _conversion(site, observed.get(id(site.node)))) is not None]
+
+
+def _conversion(site: OperationSite, seen: Observation | None) -> ImplicitConversion | None:
+    assert isinstance(site.node, ast.Compare)
+    tensor = _compared(site.node)
+    if seen is None or tensor is None:
+        return None
+    value = seen.receiver if tensor is site.node.left else seen.arguments.positional[0]
+    facts = facts_of(value)
+    if facts is None or facts.certainty == "possible" or not facts.is_sole:
+        return None
+    made = made_of(site, spelt(site.node), tensor, facts, seen, evidence_in(value))._replace(keeps_value=True)
+    return made if made.risks or made.without_habits().risks else None
 
 
 def _compared(node: ast.Compare) -> ast.expr | None:

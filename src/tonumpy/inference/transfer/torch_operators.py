@@ -93,10 +93,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
         there = moved(receiver, name not in ACCELERATORS, None, grad_mode)
         return there._replace(evidence=without(there.evidence, "device"))
-    if name == "share_memory_":  # it gives itself, and lies on the GPU if it did
-        return as_tensor(receiver)
-    if name == "to" and isinstance(receiver, Unknown) and is_of_no_tensor(arguments):
-        return receiver
+    if name == "share_memory_" or (name == "to" and isinstance(receiver, Unknown) and is_of_no_tensor(arguments)):
+        return as_tensor(receiver) if name == "share_memory_" else receiver
     if name == "to":
         there = sent_to(receiver, arguments, grad_mode)
         if there.on_cpu is None:

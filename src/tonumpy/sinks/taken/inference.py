@@ -160,24 +160,12 @@ def _made(
     is_put: bool = False,
 ) -> Iterator[ImplicitConversion]:
     held = _given(value) if outcomes else None
-    if held is None:
+    word = "" if held is None else _word(held, outcomes)
+    if held is None or not word or _is_meant(held, word, library):
         return
-    word = outcomes.get(held.given, "")
-    if not word and held.given == "number" and not held.tensor.is_number:
-        word = outcomes.get("tensor", "")
     tensor = held.tensor
     # The same object may be looked for under that key.
     confidence: Confidence = "medium" if is_put else confidence_in(word, library)
-    if not word or tensor.certainty == "possible":
-        return
-    if library == "builtins" and (tensor.param_taint or tensor.requires_grad):
-        return  # parameters are keys by what they are, not by their values
-    if held.given in ("items", "values", "rows", "lists") and word == "objects" and not tensor.is_number:
-        return  # arrays of several numbers are kept as objects, too
-    if held.given == "number" and word == "objects" and not tensor.is_number:
-        return
-    if library == "builtins" and held.given == "items":
-        return  # tensors that are told apart by what they are
     yield ImplicitConversion(
         site,
         spelt(site.call.func if isinstance(site.call, ast.Call) else site.call),
@@ -196,6 +184,23 @@ def _made(
         evidence=tensor.evidence,
         taken=Taken(word, held.given, library, confidence, is_not),
     )
+
+
+def _word(held: _Given, outcomes: dict[str, str]) -> str:
+    """For what comes out. The item of a tensor is a number, or a tensor."""
+    word = outcomes.get(held.given, "")
+    return word or (outcomes.get("tensor", "") if held.given == "number" and not held.tensor.is_number else "")
+
+
+def _is_meant(held: _Given, word: str, library: str) -> bool:
+    """Whether nothing need be wrong: parameters, and tensors of a list, are keys by what they are, and arrays of
+    several numbers are kept as objects, too."""
+    tensor = held.tensor
+    if tensor.certainty == "possible":
+        return True
+    if library == "builtins":
+        return tensor.param_taint or bool(tensor.requires_grad) or held.given == "items"
+    return word == "objects" and not tensor.is_number
 
 
 def _given(value: Value) -> _Given | None:
