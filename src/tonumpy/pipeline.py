@@ -212,9 +212,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         found += _judgements(infer_masks(module), of_masks, source, settings)
     of_copies = [rule for rule in rules if "copies" in rule.judges]
     if of_copies and may_hold_copies(source.text):
-        from tonumpy.sinks.unfinished.unfinished_copies import (
-            infer_unfinished,  # only for files that may hold such: start-up
-        )
+        from tonumpy.sinks.unfinished.unfinished_copies import infer_unfinished  # only where they may be: start-up
 
         found += _judgements(infer_unfinished(module), of_copies, source, settings)
     of_comments = [rule for rule in rules if "comments" in rule.judges]
