@@ -20,7 +20,8 @@ lazy_typing facts formats promises own_sinks garbage findings globs suggestions 
 inference.knowledge.grad_contexts inference.knowledge.methods
 inference.index inference.lattice inference.knowledge inference.habits inference.summaries.budget inference.transfer
 inference.summaries
-inference.memory conversions inference sinks repair phrases related rules config own_files report observed pipeline
+inference.memory conversions inference sinks repair phrases related rules config own_files report observed
+pipeline device_lines
 answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending rehearsal.standin rehearsal
 """.split()
 

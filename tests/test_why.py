@@ -133,6 +133,44 @@ def test_a_folder_of_installed_packages_is_named_as_a_silence(run_tonumpy: RunTo
         assert f"    not reported: {told} all the same\n" in said
 
 
+MODEL = "import torch\n\n\ndef logits(x):\n    return torch.relu(x)\n"
+DEVICES = """\
+import torch
+from model import logits
+
+device = "cuda"
+
+
+def f(x):
+    probabilities = torch.softmax(logits(x), 1)
+    return probabilities.to(device).numpy()
+
+
+class Net:
+    def __init__(self):
+        self.device = torch.device("cuda:0")
+
+    def run(self, x: torch.Tensor):
+        y = torch.zeros(3, device=self.device)
+        return y.numpy()
+"""
+
+
+def test_a_piece_of_evidence_names_the_line_that_a_reader_would_point_at(
+    run_tonumpy: RunTonumpy, tmp_path: Path
+) -> None:
+    """A tensor is one for the call of torch that made it, not for its argument's sake; and a device is named."""
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "use.py").write_text(DEVICES)
+    said = run_tonumpy("why", "use.py:9").out
+    assert "  kind: torch tensor (proved)\n    code, use.py:8: true from this line on\n" in said
+    assert "model.py:5" not in said.partition("  device: ")[0]
+    assert "  device: not on the CPU\n    code, use.py:9: true" in said
+    assert "    code, use.py:4: `device` is bound here\n        4 | device = \"cuda\"\n" in said
+    said = run_tonumpy("why", "use.py:18").out
+    assert "    code, use.py:14: `self.device` is bound here\n" in said
+
+
 STORE = """\
 import torch
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.device_lines import lines_of_devices
 from tonumpy.findings import Answer, Ground
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.lattice.evidence import Strength
@@ -48,13 +49,22 @@ def answers_of(
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
     return (
         _kind(conversion, of("kind")),
-        _device(conversion, of("device")),
+        _device(conversion, (*of("device"), *_lines_of_devices(conversion, of("device"), filename))),
         _grad(conversion, of("grad") or (of_mode if conversion.grad_mode is False else ())),
         Answer("grad mode", mode, of_mode),
         *_representation(conversion, of("dtype")),
         *_left_to_callers(conversion),
         *_memory(conversion, filename),
     )
+
+
+def _lines_of_devices(
+    conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...], filename: str
+) -> list[Ground]:
+    if conversion.on_cpu is False or conversion.is_sent:
+        site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
+        return lines_of_devices(grounds, site.scopes, filename)
+    return []
 
 
 def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion) -> bool:

@@ -5,7 +5,7 @@ A fact that a value did not have before begins in the line in which it is first 
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.evidence import Evidence, Strength
+from tonumpy.inference.lattice.evidence import Evidence, Strength, without
 from tonumpy.inference.lattice.values import Instance, LibraryObject, Tensor, Unknown, Value, mapped
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -26,6 +26,13 @@ def begun_at(value: Value, filename: str, row: int) -> Value:
             evidence = _with_state(evidence, about, state, message, filename, row)
         return value if evidence == value.evidence else value._replace(evidence=evidence)
     return mapped(value, lambda part: begun_at(part, filename, row))
+
+
+def kind_begun_anew(value: Value) -> Value:
+    """What a function of torch gives is a tensor for this call's sake, whatever made its arguments tensors."""
+    if isinstance(value, Tensor):
+        return value._replace(evidence=without(value.evidence, "kind")) if value.certainty == "tensor" else value
+    return value if isinstance(value, (Unknown, LibraryObject, Instance)) else mapped(value, kind_begun_anew)
 
 
 def state_of_device(on_cpu: Fact, *, is_sent: bool) -> str:

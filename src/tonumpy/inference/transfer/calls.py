@@ -10,6 +10,7 @@ from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
 from tonumpy.inference.lattice.evidence import of_cuts
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
+from tonumpy.inference.lattice.origins import kind_begun_anew
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -84,7 +85,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         own = frame.analysis.own_promises.call_of_repository(frame, function, arguments)
         return _construct(frame, function, arguments) if own is None else own
     if isinstance(function, Symbol):
-        return call_symbol(frame, function.name, arguments)
+        made = call_symbol(frame, function.name, arguments)
+        return kind_begun_anew(made) if frame.analysis.tells_origins and function.name.startswith("torch.") else made
     if isinstance(function, Method):
         return call_method(frame, function.receiver, function.name, arguments)
     if isinstance(function, LibraryObject) and function.name.rpartition(".")[2] in GRAD_CONTEXTS:
