@@ -7,6 +7,7 @@ and the checks before a conversion are therefore torch's own code.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,9 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         copies = Copies(observer, stacks)
         copies.patch(patches, pinned)
         Taken(observer, stacks).patch(patches)
-        registration.register(patches, _KEYS[device], names, mixing.refuse, copies)
+        with warnings.catch_warnings():  # a build for CUDA says that it has kernels of its own
+            warnings.simplefilter("ignore")
+            registration.register(patches, _KEYS[device], names, mixing.refuse, copies)
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
         Conversions(observer, stacks, names, gradients.note, handlers, copies, stop=stop).patch(patches)
