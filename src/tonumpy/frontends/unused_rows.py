@@ -82,7 +82,7 @@ def _used(names: frozenset[str], files: Sequence[str]) -> set[str]:
         except (SourceError, RecursionError):
             continue  # its own check tells of it
     of_objects = {name for name, holder in holders.items() if holder not in left}
-    return (names - left) | {name for name in of_objects if name in has_attribute or name.endswith("__")}
+    return ({*names} - left) | {name for name in of_objects if name in has_attribute or name.endswith("__")}
 
 
 def _is_of_class(name: str) -> bool:
