@@ -128,11 +128,6 @@ class Conversion(NamedTuple):
         return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
 
     @property
-    def confidence_of_taken(self) -> Confidence:
-        assert self.taken is not None
-        return "medium" if self.certainty != "tensor" and self.taken.confidence == "high" else self.taken.confidence
-
-    @property
     def confidence_of_sharing(self) -> Confidence:
         """That the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
         if self.is_brought_back:

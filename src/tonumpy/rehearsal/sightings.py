@@ -44,9 +44,9 @@ def elsewhere(noted: Iterable[Noted]) -> list[Noted]:
 
 
 def _what(event: Event) -> What:
-    if event.way == "operator" and event.reasons == ("mixed",):
-        return "mixed devices"
-    return event.way if event.way not in ("numpy", "array", "operator") else "conversion"
+    if event.way == "operator":
+        return "mixed devices" if event.reasons == ("mixed",) else "conversion"
+    return "conversion" if event.way == "numpy" or event.way == "array" else event.way
 
 
 def _is_method(noted: Noted) -> bool:

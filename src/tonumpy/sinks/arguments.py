@@ -241,8 +241,9 @@ def _consumer(site: Site, receiver: Value) -> Consumer | None:
     if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
         library, _, name = _imported_name(call.func, site.scopes).rpartition(".")
         found = consumer_of(library, name) if library.partition(".")[0] == receiver.root else None
-        is_method = found is None and isinstance(call.func, ast.Attribute)
-        return consumer_of(f"{receiver.root}.", call.func.attr) if is_method else found  # of an object of its own
+        if found is None and isinstance(call.func, ast.Attribute):
+            return consumer_of(f"{receiver.root}.", call.func.attr)  # of an object of its own
+        return found
     if not isinstance(call.func, ast.Attribute):
         if isinstance(receiver, LibraryObject):
             return consumer_of(made, "__call__") if (made := made_by(receiver)) else None
@@ -331,8 +332,10 @@ def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal, wanted: str = "")
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and wanted in ("", key.value):
                 held = value.get(key.value)
-                is_listed = wanted and isinstance(held, Sequence)
-                yield part, held.element if is_listed else held, "list" if is_listed else None, refusal
+                if wanted and isinstance(held, Sequence):
+                    yield part, held.element, "list", refusal
+                else:
+                    yield part, held, None, refusal
     elif isinstance(node, ast.DictComp):
         yield node.value, value.other, None, refusal
     else:

@@ -122,7 +122,9 @@ def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitCo
 
 def _judged(site: OperationSite, observed: Observations) -> ImplicitConversion | None:
     seen = observed.get(id(site.node))
-    for put in () if seen is None else _put(site, seen):
+    if seen is None:
+        return None
+    for put in _put(site, seen):
         facts = as_refused(facts_of(put.value), put.refusal)
         if facts is None or (put.refusal is EVERY and _is_number(put.value)):
             continue  # as a column pandas keeps a tensor without dimensions, wherever it is (TNP206)

@@ -156,7 +156,7 @@ def _generator(names: Names) -> Any:
 
 
 def _default_of(kind: Any) -> Any:
-    class Generator(kind):  # type: ignore[misc, valid-type]
+    class Generator(kind):  # type: ignore[misc]
         """The generator that the device has: what is done with it is done with that of the CPU."""
 
         def __new__(cls, device: Any) -> Any:

@@ -78,7 +78,7 @@ def patch(patches: Patches, names: Names) -> None:
     def broadcast(devices: Any, *tensors: Any) -> tuple[Any, ...]:
         return tuple(each.to(names.inner(device)) for device in devices for each in tensors)
 
-    replaced = {"Scatter": scatter, "Gather": gather, "Broadcast": broadcast}
+    replaced: dict[str, Callable[..., Any]] = {"Scatter": scatter, "Gather": gather, "Broadcast": broadcast}
     for name, function in replaced.items():
         for owner in (module, comm):
             if hasattr(owner, name):

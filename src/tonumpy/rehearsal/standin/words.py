@@ -43,7 +43,11 @@ def patch(patches: Patches, names: Names) -> None:
     for name in _OF_GRAPHS:
         for text in _TEXTS:
             shown = getattr(getattr(torch._C, name), text)
-            patches.replace(getattr(torch._C, name), text, lambda self, shown=shown: in_text(shown(self)))
+            patches.replace(getattr(torch._C, name), text, _told(shown, in_text))
     for name in _OF_CODE:
-        code = getattr(torch._C, name).code.__get__
-        patches.replace(getattr(torch._C, name), "code", property(lambda self, code=code: in_text(code(self))))
+        shown = getattr(torch._C, name).code.__get__
+        patches.replace(getattr(torch._C, name), "code", property(_told(shown, in_text)))
+
+
+def _told(shown: Callable[[Any], str], in_text: Callable[[str], str]) -> Callable[[Any], str]:
+    return lambda self: in_text(shown(self))
