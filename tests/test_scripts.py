@@ -39,6 +39,7 @@ ELSEWHERE = {
     "build_native": "test_native",
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
+    "measure_breadth": "test_breadth",
     "prove_native": "test_native",
     "standin_operators": "test_standin_operators",
     "write_rehearsal_table": "test_rehearse",

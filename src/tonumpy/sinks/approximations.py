@@ -1,5 +1,4 @@
-"""From a source to the comparisons of a tensor with `pytest.approx(...)`, which makes an array of it, as implicit
-conversions.
+"""From a source to the comparisons with `pytest.approx(...)`, which converts a tensor, as implicit conversions.
 
 Measured with pytest 9.2: whatever stands in the brackets, it raises TypeError or RuntimeError where `.numpy()` would.
 """

@@ -1,5 +1,4 @@
-"""Whether a module, or the main file of its program, lets SciPy or scikit-learn take tensors as they are, by the array
-API that both can follow.
+"""Whether a module, or its main file, lets SciPy or scikit-learn take tensors as they are: by the array API.
 
 Then most of their functions work on CUDA tensors, and keep gradients: their rows, measured without it, say nothing.
 """

@@ -1,5 +1,5 @@
 """Operators that have no kernel for MPS in torch 2.13: native_functions.yaml names one for the CPU and none for MPS,
-and torch/testing/_internal/common_mps.py lists the function as not implemented there.
+and `torch.testing._internal.common_mps` lists the function as not implemented there.
 
 Operators that no user's code reaches, or that MPS reaches by another way (convolutions, the SVD), are left out.
 """
