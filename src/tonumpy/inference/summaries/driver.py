@@ -12,6 +12,7 @@ from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     Arguments,
+    Instance,
     Tensor,
     Unknown,
     evidence_in,
@@ -267,8 +268,12 @@ def _may_be_settled_elsewhere(
 
 
 def _most_optimistic_entry(declared: Entry) -> Entry:
-    """The most favourable entry: every argument a tensor on the CPU without grad, and grad mode off."""
-    arguments: dict[str, Value] = dict.fromkeys(declared.arguments, Tensor(on_cpu=True, requires_grad=False))
+    """The most favourable entry: every argument a tensor on the CPU without grad, and grad mode off. `self` stays, as
+    callers of other methods may speak for what it holds."""
+    arguments: dict[str, Value] = {
+        name: value if isinstance(value, Instance) else Tensor(on_cpu=True, requires_grad=False)
+        for name, value in declared.arguments.items()
+    }
     return declared._replace(arguments=arguments, grad_mode=False)
 
 
