@@ -33,24 +33,31 @@ def lines_of_devices(grounds: Iterable[Ground], scopes: Sequence[Scope], filenam
 def _devices_in(row: int, scopes: Sequence[Scope]) -> Iterator[str]:
     for statement in (each for scope in scopes for each in statements_of(scope.body) if is_in_row(each, row)):
         for node in (node for part in own_expressions(statement) for node in ast.walk(part)):
-            if not isinstance(node, ast.Call):
-                continue
-            moves = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
-            given = [*(node.args[:1] if moves else ()), *(each.value for each in node.keywords if each.arg == "device")]
-            yield from filter(None, map(path_of, given))
+            if isinstance(node, ast.Call):
+                yield from filter(None, map(path_of, _given_as_devices(node)))
+
+
+def _given_as_devices(call: ast.Call) -> list[ast.expr]:
+    moves = isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES
+    return [*(call.args[:1] if moves else ()), *(each.value for each in call.keywords if each.arg == "device")]
 
 
 def _bound_at(path: str, row: int, scopes: Sequence[Scope]) -> int | None:
     """The last assignment before the row in the innermost scope that has one; of an attribute, any in the class."""
     for scope in reversed(scopes):
-        bodies: list[list[ast.stmt]] = [scope.body]
-        if isinstance(scope, ast.ClassDef) and "." in path:
-            bodies = [each.body for each in scope.body if isinstance(each, FUNCTIONS)]
+        bodies = _bodies_that_bind(path, scope)
         rows = [each.lineno for body in bodies for each in statements_of(body) if path in _targets(each)]
         before = [each for each in rows if each < row] or (rows if "." in path else [])
         if before:
             return before[-1]
     return None
+
+
+def _bodies_that_bind(path: str, scope: Scope) -> list[list[ast.stmt]]:
+    """The scope's own body; for the attributes of a class those of its methods."""
+    if isinstance(scope, ast.ClassDef) and "." in path:
+        return [each.body for each in scope.body if isinstance(each, FUNCTIONS)]
+    return [scope.body]
 
 
 def _targets(statement: ast.stmt) -> list[str | None]:

@@ -17,7 +17,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tonumpy.config import Configuration
 
@@ -70,7 +70,16 @@ def _used(names: frozenset[str], files: Sequence[str]) -> set[str]:
     """Those that some file names; `mylib.Reader.read` too where one names `mylib.Reader`, and one has `.read`."""
     holders = {name: name.rpartition(".")[0] for name in names if _is_of_class(name)}
     attributes = {name: re.compile(rf"\.\s*{name.rpartition('.')[2]}\b".encode()) for name in holders}
-    left, has_attribute, project = {*names, *holders.values()}, set[str](), Project()
+    left, has_attribute = _searched(files, {*names, *holders.values()}, attributes)
+    of_objects = {name for name, holder in holders.items() if holder not in left}
+    return ({*names} - left) | {name for name in of_objects if name in has_attribute or name.endswith("__")}
+
+
+def _searched(
+    files: Sequence[str], names: set[str], attributes: Mapping[str, re.Pattern[bytes]]
+) -> tuple[set[str], set[str]]:
+    """Those of the names that no file names, and those whose pattern some file has."""
+    left, has_attribute, project = {*names}, set[str](), Project()
     for file in files:
         if not left:
             break
@@ -81,8 +90,7 @@ def _used(names: frozenset[str], files: Sequence[str]) -> set[str]:
             left.difference_update(_named_in(Module(source_of(data, file), project), near) if near else ())
         except (SourceError, RecursionError):
             continue  # its own check tells of it
-    of_objects = {name for name, holder in holders.items() if holder not in left}
-    return ({*names} - left) | {name for name in of_objects if name in has_attribute or name.endswith("__")}
+    return left, has_attribute
 
 
 def _is_of_class(name: str) -> bool:

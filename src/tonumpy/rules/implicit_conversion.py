@@ -97,12 +97,7 @@ related = of_argument
 
 def check(conversion: ImplicitConversion) -> str | None:
     if conversion.never:
-        is_call = isinstance(conversion.site.call, ast.Call)
-        cure = "" if conversion.takes_arrays or not is_call else "; pass `.tolist()` or `.item()`"
-        what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
-        when = " when its object is used" if conversion.later else ""
-        words = f" ({conversion.words})" if conversion.words else ""
-        return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{words}{cure}"
+        return _always_raises(conversion)
     if not conversion.risks:
         return None
     others = len(conversion.others)
@@ -113,6 +108,15 @@ def check(conversion: ImplicitConversion) -> str | None:
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     return () if conversion.would_cut_gradient else convert_arguments(conversion, style)
+
+
+def _always_raises(conversion: ImplicitConversion) -> str:
+    is_call = isinstance(conversion.site.call, ast.Call)
+    cure = "" if conversion.takes_arrays or not is_call else "; pass `.tolist()` or `.item()`"
+    what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
+    when = " when its object is used" if conversion.later else ""
+    words = f" ({conversion.words})" if conversion.words else ""
+    return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{words}{cure}"
 
 
 def _advice(conversion: ImplicitConversion) -> str:

@@ -31,11 +31,9 @@ class DictUses:
         asked: set[str | None] = set()
         for node in self._nodes():
             if isinstance(node, ast.Subscript):
-                if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                    used.add(path_of(node.value))
+                used.add(_with_text_as_key(node))
             elif isinstance(node, ast.Call):
-                if isinstance(node.func, ast.Attribute) and node.func.attr in OF_DICTS_ALONE:
-                    used.add(path_of(node.func.value))
+                used.add(_with_method_of_dicts(node))
                 if node.args and last_name(node.func) in _ASKING:
                     asked.add(path_of(node.args[0]))
         return frozenset(name for name in used - asked if name)
@@ -47,3 +45,14 @@ class DictUses:
                     yield from walk(expression)
             elif self._is_function:
                 yield from walk(statement)
+
+
+def _with_text_as_key(node: ast.Subscript) -> str | None:
+    is_text = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+    return path_of(node.value) if is_text else None
+
+
+def _with_method_of_dicts(call: ast.Call) -> str | None:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in OF_DICTS_ALONE:
+        return path_of(call.func.value)
+    return None

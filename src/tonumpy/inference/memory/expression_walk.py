@@ -52,7 +52,7 @@ _HOLDING = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.IfExp, ast.BoolOp, ast.A
 
 
 class ExpressionWalk:
-    """What names hold, and what is bound to them and read of them; calls are walked in walk.py.
+    """What names hold, and what is bound to them and read of them; calls are walked in call_walk.py.
 
     `depth` counts the calls that have led here.
     """

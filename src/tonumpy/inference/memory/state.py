@@ -13,6 +13,7 @@ from tonumpy.inference.memory.regions import (
     References,
     Write,
     are_apart,
+    is_member,
     is_whole_item,
     overlap,
     selected,
@@ -76,38 +77,34 @@ class State:
         """That they are read; of several writes, the first in the file counts."""
         written = [(each.written, each) for each in references if each.written is not None]
         for write, reference in sorted(written, key=lambda each: (each[0].row, _order(each[1]), _order(each[0]))):
-            # Where both have been converted, the array was made of the tensor, and that of an array.
-            is_made = reference.side == "array" or (reference.side == "tensor" and write.side is None)
-            source = reference if is_made else write
+            source = _made_last(reference, write)
             is_reached = not are_apart(self.path, write.path) and not are_apart(self.path, reference.path)
-            if source.conversion is not None and (is_made or kept_in is None) and is_reached:
-                is_array = reference.side == "array" or (reference.side is None and write.side == "tensor")
-                to = self.of_tensors if is_array else self.of_arrays
+            if source.conversion is not None and (source is reference or kept_in is None) and is_reached:
+                to = self.of_tensors if _is_array(reference, write) else self.of_arrays
                 to.setdefault((source.conversion, source.through), Overwritten(write.row, row, kept_in, source.through))
 
     def write(self, references: References, row: int) -> None:
         """Everything else that refers to the same memory has been written then.
 
-        Not what is the tensor on one path and a part of the array on another: `x = x.numpy()[:3]` in a branch. And who
-        writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way round.
+        Who writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way
+        round.
         """
-        first = [each.memory for each in references if each.conversion is None]
-        made = [each.memory for each in references if each.conversion is not None]
         held = {each.conversion for held in self.names.values() for each in held}
-        for each in sorted(references, key=_order):
-            is_other = any(overlap(each.memory, other) for other in (first if each.conversion else made))
-            if is_other or are_apart(self.path, each.path):
-                continue
-            if each.conversion is None or each.conversion in held:
+        for each in _on_one_side(references):
+            is_seen = each.conversion is None or each.conversion in held
+            if is_seen and not are_apart(self.path, each.path):
                 self.written.add(Reference(each.memory))
-                write = Write(row, self.path, each.memory, each.conversion, each.through, each.side)
-                root = (str(each.memory[0]),)
-                if write.conversion is not None and not root[0].startswith(NEW):
-                    # The tensor may not have been bound to a name of its own since.
-                    place = (*root, *(str(step) for step in each.memory[1:] if str(step)[0] in ".["))
-                    self.hold(place, self.of(place))
-                for name, references_of_name in self.names.items():
-                    self.names[name] = frozenset(_after(write, other) for other in references_of_name)
+                self._mark(Write(row, self.path, each.memory, each.conversion, each.through, each.side))
+
+    def _mark(self, write: Write) -> None:
+        """What refers to the memory from now on has been written so."""
+        root, *steps = map(str, write.memory)
+        if write.conversion is not None and not root.startswith(NEW):
+            # The tensor may not have been bound to a name of its own since.
+            place = (root, *(step for step in steps if is_member(step)))
+            self.hold(place, self.of(place))
+        for name, references in self.names.items():
+            self.names[name] = frozenset(_after(write, other) for other in references)
 
     def bind_place(
         self, place: Place, references: References, at: tuple[int, int], value: ast.expr | None = None
@@ -160,6 +157,28 @@ def _order(each: Reference | Write) -> tuple[object, ...]:
     """One that is the same in every run, as that of a set is not."""
     calls = (each.conversion, each.through)
     return (*((0, 0) if call is None else (call.end_lineno, call.end_col_offset) for call in calls), str(each.memory))
+
+
+def _on_one_side(references: References) -> list[Reference]:
+    """Without what is the tensor on one path and a part of the array on another: `x = x.numpy()[:3]` in a branch."""
+    first = [each.memory for each in references if each.conversion is None]
+    made = [each.memory for each in references if each.conversion is not None]
+    return [
+        each
+        for each in sorted(references, key=_order)
+        if not any(overlap(each.memory, other) for other in (first if each.conversion is not None else made))
+    ]
+
+
+def _made_last(reference: Reference, write: Write) -> Reference | Write:
+    """The one of both whose conversion made it of the other: an array was made of the tensor, and that of an array."""
+    is_made = reference.side == "array" or (reference.side == "tensor" and write.side is None)
+    return reference if is_made else write
+
+
+def _is_array(reference: Reference, write: Write) -> bool:
+    """Whether what is read is the array of the two sides."""
+    return reference.side == "array" or (reference.side is None and write.side == "tensor")
 
 
 def _after(write: Write, reference: Reference) -> Reference:

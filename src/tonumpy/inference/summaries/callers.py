@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
+    from tonumpy.inference.summaries.repository_callers import Calls
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -147,12 +148,8 @@ class Callers:
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
         assert isinstance(function.node, FUNCTIONS)
-        if not all(map(keeps_callers_known, function.node.decorator_list)):
-            return None
-        found = calls_in_repository(self._analysis, module, scopes, function)
-        if found is None or len(found.places) > MAX_CALLERS_IN_REPOSITORY:
-            return None
-        if not _may_be_followed([each for _, each in found.places if each.call is None]):
+        found = self._calls_to_follow(module, scopes, function)
+        if found is None:
             return None
         meant: list[Place] = []
 
@@ -168,6 +165,15 @@ class Callers:
         told = [each for each in found.places if each in meant or each[1].call is None or each[1].is_submitted]
         users = found.stand_for(caller for caller, _ in meant)
         return said_of_all(entry, function.node.name, told, users, module.disabled_habits)
+
+    def _calls_to_follow(self, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
+        """The calls in all files of the repository, where all are in sight and not too many."""
+        if not all(map(keeps_callers_known, function.node.decorator_list)):
+            return None
+        found = calls_in_repository(self._analysis, module, scopes, function)
+        if found is None or len(found.places) > MAX_CALLERS_IN_REPOSITORY:
+            return None
+        return found if _may_be_followed([each for _, each in found.places if each.call is None]) else None
 
     def join(
         self,

@@ -131,15 +131,11 @@ class ModuleNames:
             left: Value | None = None
             is_followed = not isinstance(function, ast.Lambda) and isinstance(value, (Mapping, Sequence))
             if is_followed and not self._analysis.budget.cuts_short():
-                left = self._left_by(module, scopes, name)
+                left = self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
             if left is None:
                 return _filled_out_of_sight(value)
             found.append(left)
         return join_all(found)
-
-    def _left_by(self, module: Module, scopes: tuple[ast.AST, ...], name: str) -> Value | None:
-        """What a function leaves in a variable of the module; None where it leaves nothing."""
-        return self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
 
     def _bound_globally(self, module: Module, name: str, bindings: list[ast.stmt | Import]) -> Value:
         simple = [binding for binding in bindings if isinstance(binding, (Import, ast.ClassDef, *FUNCTIONS))]
@@ -241,12 +237,7 @@ class ModuleNames:
 
     def _imported(self, module: Module, source: Module | None, imported: Import) -> Value:
         if imported.name is None:
-            if source is None:
-                return symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
-            if imported.binds_root:
-                root = module.project.find(imported.module.partition(".")[0], module.folder)
-                return Unknown(Reason.IMPORT) if root is None else ModuleValue(root)
-            return ModuleValue(source)
+            return _imported_module(module, source, imported)
         if source is None and imported.level:
             return Unknown(Reason.IMPORT)
         name = f"{imported.module}.{imported.name}"
@@ -257,18 +248,32 @@ class ModuleNames:
         own = source.submodule(imported.name) if source.filename == module.filename else None
         if own is not None:
             return ModuleValue(own)  # `from . import part` in the package itself
+        return self._member_through_import(source, imported.name)
+
+    def _member_through_import(self, source: Module, name: str) -> Value:
+        """What `from source import name` gives, unless that leads back here or too far."""
         if len(self._analysis.active) > MAX_IMPORTS:
             self._analysis.budget.cut()
-            what = f"the import of `{imported.name}` is not followed"
+            what = f"the import of `{name}` is not followed"
             return left_open(Unknown(Reason.CUT_SHORT), cut_off("depth", what, source.filename, 1))
-        key = ("import", source.filename, imported.name)
+        key = ("import", source.filename, name)
         if key in self._analysis.active:
             return _CIRCULAR
         self._analysis.active.append(key)
         try:
-            return self.member_of_module(source, imported.name)
+            return self.member_of_module(source, name)
         finally:
             self._analysis.active.pop()
+
+
+def _imported_module(module: Module, source: Module | None, imported: Import) -> Value:
+    """What `import module` binds: the module, or the package around it."""
+    if source is None:
+        return symbol(imported.module.partition(".")[0] if imported.binds_root else imported.module)
+    if imported.binds_root:
+        root = module.project.find(imported.module.partition(".")[0], module.folder)
+        return Unknown(Reason.IMPORT) if root is None else ModuleValue(root)
+    return ModuleValue(source)
 
 
 def _only_imported(scope: ast.AST, name: str) -> Import | None:
