@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 40  # of a stack that are kept
 
+# Stands between a call of a method of pandas and the method.
+_AROUND_LIBRARIES = os.path.join(os.path.dirname(__file__), "standin", "taken.py")
+
 
 class Recorder:
     """An observer of the stand-in accelerator, for this process and those that are forked from it.
@@ -119,7 +122,8 @@ class Recorder:
         inner: FrameType | None = None
         frame: FrameType | None = sys._getframe(3)
         while frame is not None and frame.f_code.co_filename != filename:
-            inner, frame = frame, frame.f_back
+            inner = inner if frame.f_code.co_filename == _AROUND_LIBRARIES else frame
+            frame = frame.f_back
         if frame is None:
             return (), None
         is_called = inner is not None and not is_of_torch(inner.f_code.co_filename)
