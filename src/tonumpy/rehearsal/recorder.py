@@ -126,9 +126,10 @@ class Recorder:
             frame = frame.f_back
         if frame is None:
             return (), None
-        is_called = inner is not None and not is_of_torch(inner.f_code.co_filename)
         holders = holders_of(tensor, frame)
-        parameter = parameter_of(tensor, inner) if inner is not None and is_called else None
+        parameter: object = None
+        if inner is not None and not is_of_torch(inner.f_code.co_filename):
+            parameter = parameter_of(tensor, inner)
         if event.way == "array" and event.is_refused and parameter is None and not holders:
             holders = self._search.holder(tensor)
         return holders, parameter

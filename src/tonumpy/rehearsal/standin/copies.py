@@ -99,9 +99,7 @@ class Copies:
             def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
                 if len(args) < 2 and not kwargs:  # a flag is the second at least
                     return function(self_, *args)
-                flags = [each for each in args if isinstance(each, bool)]  # `non_blocking` is the first of them
-                asked = kwargs.get("non_blocking", flags[0] if flags else False)
-                if not asked or not self_.is_maia or self._is_within:
+                if not _is_asked(args, kwargs) or not self_.is_maia or self._is_within:
                     return function(self_, *args, **kwargs)
                 self._watch()
                 result = function(self_, *args, **kwargs)
@@ -309,6 +307,12 @@ def _waits(name: str, args: Any, kwargs: Any) -> bool:
         device = kwargs.get("device")
         return device is not None and device.type == "cpu"
     return bool(args[0].is_maia != args[1].is_maia)
+
+
+def _is_asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a move shall not block."""
+    flags = [each for each in args if isinstance(each, bool)]  # `non_blocking` is the first of them
+    return bool(kwargs.get("non_blocking", flags[0] if flags else False))
 
 
 def _is_towards_host(source: Any, target: Any) -> bool:

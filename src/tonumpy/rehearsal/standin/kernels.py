@@ -46,7 +46,8 @@ def resize(tensor: Any, size: Any, **options: Any) -> Any:
     return _set.redispatch(HOST_KEYS, tensor, to_device(grown))
 
 
-# Types of arguments that hold no tensor and no device, in the words of TorchScript.
+# Types of arguments, in the words of TorchScript: one tensor or none, and those that hold no tensor and no device.
+_ONE_TENSOR = frozenset(("Tensor", "Optional[Tensor]"))
 _PLAIN = frozenset(
     each.format(word)
     for word in ("int", "float", "bool", "number", "str", "complex")
@@ -78,21 +79,25 @@ def computed(op: Any, mixed: Mixed, *, sees_bits: bool = True) -> Kernel:
 
     `sees_bits`: torch does not resolve conjugate and negative bits before it calls this operator.
     """
+    known, arguments = _operator(op, mixed, to_host_with_bits if sees_bits else to_host), op._schema.arguments
+    if not known.written:
+        return _functional(known, takes_device=any(argument.name == "device" for argument in arguments))
+    return _into_outputs(known) if any(argument.is_out for argument in arguments) else _in_place(known)
+
+
+def _operator(op: Any, mixed: Mixed, host: Kernel) -> _Operator:
+    """What the schema of an operator says of it."""
     arguments = op._schema.arguments
+    words = [str(each.type) for each in arguments]
     written = tuple(
         (place, argument.name)
         for place, argument in enumerate(arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    tensors = tuple(place for place, each in enumerate(arguments) if _word_of(each) in ("Tensor", "Optional[Tensor]"))
-    plain = tuple(place for place, each in enumerate(arguments) if _word_of(each) in _PLAIN)
-    others = tuple(place for place in range(len(arguments)) if place not in tensors and place not in plain)
+    tensors = tuple(place for place, word in enumerate(words) if word in _ONE_TENSOR)
+    others = tuple(place for place, word in enumerate(words) if word not in _ONE_TENSOR | _PLAIN)
     gives = tuple(each.alias_info is not None for each in op._schema.returns)
-    host = to_host_with_bits if sees_bits else to_host
-    known = _Operator(op, op._op, host, mixed, written, tensors, others, gives)
-    if not written:
-        return _functional(known, takes_device=any(argument.name == "device" for argument in arguments))
-    return _into_outputs(known) if any(argument.is_out for argument in arguments) else _in_place(known)
+    return _Operator(op, op._op, host, mixed, written, tensors, others, gives)
 
 
 def strict(op: Any, kernel: Kernel, mixed: Mixed) -> Kernel:
@@ -256,11 +261,6 @@ def _into_new_memory(call: Kernel, written: tuple[tuple[int, str], ...], args: A
     for old, fresh in new:
         _set.redispatch(HOST_KEYS, old, to_device(fresh.resolve_conj()))
     return result
-
-
-def _word_of(argument: Any) -> str:
-    """The type of an argument of an operator, in the words of TorchScript."""
-    return str(argument.type)
 
 
 def _arguments(known: _Operator, args: Any, off: list[Any]) -> list[Any]:

@@ -89,8 +89,7 @@ class Mixing:
 
     def refuse(self, op: Any, off: list[Any], given: Any) -> None:
         """Tell of the first of these tensors on the CPU among what the operator is `given`, unless it takes them."""
-        schema = op._schema
-        name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+        name = _name_of(op._schema)
         is_host = off[0].is_cpu
         if not (is_host or off[0].is_maia) or (is_host and _takes(name, given)) or self._is_of_a_former():
             return
@@ -136,6 +135,10 @@ class Mixing:
         on = next((each for each in tensors_in(given) if each.is_maia), None)
         words = [self._origins.words(each) for each in (on, off) if each is not None]
         return "; and ".join(words)
+
+
+def _name_of(schema: Any) -> str:
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
 
 
 def _takes(name: str, given: Any) -> bool:

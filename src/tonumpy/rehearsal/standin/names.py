@@ -218,10 +218,10 @@ def _new(tensor: Any, *args: Any) -> Any:
 
 def _to_of_sparse(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`to` of a sparse tensor on the CPU."""
-    like = [each.is_maia for each in args if isinstance(each, Tensor)]
-    if not any(map(is_inner, (*args, kwargs.get("device")))) and not any(like):
+    is_like = any(isinstance(each, Tensor) and each.is_maia for each in args)
+    there = next(filter(is_inner, (*args, kwargs.get("device"))), None)
+    if there is None and not is_like:
         return _Base.to(tensor, *args, **kwargs)
-    there = next((each for each in (*args, kwargs.get("device")) if is_inner(each)), None)
     args = tuple(torch.device("cpu") if is_inner(each) else each for each in args if not isinstance(each, Tensor))
     return sparse.wrapped(_Base.to(tensor, *args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {})), there)
 

@@ -48,18 +48,22 @@ def placing(op: Any, kernel: Kernel, mixed: Mixed) -> Kernel:
     takes_device = op is None or any(argument.name == "device" for argument in op._schema.arguments)
 
     def placed(*args: Any, **kwargs: Any) -> Any:
-        given = args if op is not None else args[1:]
+        called, given = (op, args) if op is not None else (args[0], args[1:])
         on = [each for each in tensors_in((given, kwargs)) if each.is_maia]
         number = number_of(on[0]) if on else None
-        if not moves and any(number_of(each) != number for each in on):
-            mixed(op or args[0], [each for each in on if number_of(each) != number], (given, kwargs))
-        asked = next((each for each in (*given, *kwargs.values()) if isinstance(each, torch.device)), None)
-        if takes_device and asked is not None and asked.type != "cpu":
-            number = asked.index
-        with on_device(number):
+        elsewhere = [] if moves else [each for each in on if number_of(each) != number]
+        if elsewhere:
+            mixed(called, elsewhere, (given, kwargs))
+        with on_device(_asked((*given, *kwargs.values()), number) if takes_device else number):
             return kernel(*args, **kwargs)
 
     return placed
+
+
+def _asked(given: tuple[Any, ...], number: int | None) -> int | None:
+    """The number of the accelerator that is named there; `number` where none is."""
+    asked = next((each for each in given if isinstance(each, torch.device)), None)
+    return number if asked is None or asked.type == "cpu" else asked.index
 
 
 def patch(patches: Patches, names: Names) -> None:

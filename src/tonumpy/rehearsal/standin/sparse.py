@@ -47,9 +47,11 @@ class SparseTensor(torch.Tensor):  # type: ignore[misc]
         """Whatever is done with such a tensor."""
         del types
         kwargs = kwargs or {}
-        asked = getattr(getattr(func, "__self__", None), "__name__", "")
-        if func.__name__ == "__get__" and (asked in _ANSWERS or asked == "device"):
-            return _ANSWERS.get(asked) or (args[0].there if asked == "device" else False)
+        asked = getattr(getattr(func, "__self__", None), "__name__", "") if func.__name__ == "__get__" else ""
+        if asked in _ANSWERS:
+            return _ANSWERS[asked]
+        if asked == "device":
+            return args[0].there
         with torch._C.DisableTorchFunctionSubclass():
             known: dict[int, Any] = {}
             if func is torch.autograd.grad or func is torch.autograd.backward:
@@ -146,8 +148,12 @@ def _held(values: Any) -> Any:
     return values.held if isinstance(values, SparseTensor) else values
 
 
-def _devices(result: Any, known: dict[int, Any], there: Any = None) -> Any:
-    there = there or next((each.there for each in known.values()), None) or inner_at(None)
+def _devices(result: Any, known: dict[int, Any]) -> Any:
+    """A result on the device of what it was made of; what is `known` by its tensor on the CPU as itself."""
+    return _moved(result, known, next((each.there for each in known.values()), None) or inner_at(None))
+
+
+def _moved(result: Any, known: dict[int, Any], there: Any) -> Any:
     if id(result) in known:
         return known[id(result)]
     if isinstance(result, Tensor):
@@ -155,7 +161,7 @@ def _devices(result: Any, known: dict[int, Any], there: Any = None) -> Any:
             return result
         return result.to(there) if result.layout is torch.strided else wrapped(result, there)
     if isinstance(result, tuple | list):
-        made = [_devices(each, known, there) for each in result]
+        made = [_moved(each, known, there) for each in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
 

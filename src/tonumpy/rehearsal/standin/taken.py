@@ -114,11 +114,11 @@ def _in_rows(data: Any) -> list[Any]:
         return []
     found: list[Any] = []
     for part in parts:
-        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-        found += [each for each in inner if isinstance(each, torch.Tensor) and each.dim() == 0]
-        if isinstance(data, list) and isinstance(part, torch.Tensor) and part.dim() == 0:
+        if isinstance(part, dict | list):
+            found += part.values() if isinstance(part, dict) else part
+        elif isinstance(data, list):
             found.append(part)
-    return found
+    return [each for each in found if isinstance(each, torch.Tensor) and each.dim() == 0]
 
 
 class _Finder:
