@@ -168,6 +168,7 @@ class Callers:
 
     def _calls_to_follow(self, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
         """The calls in all files of the repository, where all are in sight and not too many."""
+        assert isinstance(function.node, FUNCTIONS)
         if not all(map(keeps_callers_known, function.node.decorator_list)):
             return None
         found = calls_in_repository(self._analysis, module, scopes, function)
