@@ -17,6 +17,7 @@ WHOLE = {
     "pipeline.py": "the whole way of a file, stage after stage",
     "sinks/risk_flow.py: RiskFlow": "one search, with a step for each way in which a value gets to an argument",
     "sinks/risk_index.py: RiskIndex": "what the search asks of a module's text, each answered once",
+    "sinks/unfinished/arrivals.py: Walk": "a method for each kind of statement",
     "sinks/unfinished/arrival_expressions.py: Expressions": "a method for each kind of expression",
     "rehearsal/standin/copies.py: Copies": "one ledger, with what streams, events and reads ask of it",
     "rehearsal/standin/names.py: patch": "what is replaced in torch, line after line",

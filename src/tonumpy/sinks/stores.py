@@ -73,6 +73,13 @@ def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
     methods = {method for root in roots_of(names) for method in methods_of(root)}
     attributes = [re.escape(method[:-1]) for method in methods if method.endswith("=")]
     things = _things(source, set(names)) if any(f"__{each}__" in methods for each in _OPERATORS.values()) else set()
+    rows = _rows(source, attributes, things)
+    sites = candidates.find_operations(source, rows, (ast.Subscript, ast.Attribute, ast.BinOp), _is_asked)
+    return [site for site in sites if any(_may_be_at_risk(node, site, risks) for node in _given(site, things))]
+
+
+def _rows(source: Source, attributes: list[str], things: set[str]) -> list[int]:
+    """Where something is put under a key or into one of the attributes, or an operator stands beside a thing."""
     places = [match.start() for match in _STORE.finditer(source.text)]
     if attributes:
         places += [match.start() for match in re.finditer(rf"\.(?:{'|'.join(attributes)})[ \t]*=(?!=)", source.text)]
@@ -81,15 +88,11 @@ def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
         operator = r"(?:[-+*/%@]|<<)"
         spelt_so = rf"{operator}[ \t]*(?:{thing})\b|\b(?:{thing})\b[\w.]*(?:\([^()\n]*\))?[ \t]*{operator}"
         places += [match.start() for match in re.finditer(spelt_so, source.text)]
-    rows = sorted({source.position_at(place).row for place in places})
-    return [
-        site
-        for site in candidates.find_operations(source, rows, (ast.Subscript, ast.Attribute, ast.BinOp), _is_asked)
-        if any(
-            may_be_a_tensor(node, {}) and risks.reaches(node, site.scopes, ANY | TENSOR)
-            for node in _given(site, things)
-        )
-    ]
+    return sorted({source.position_at(place).row for place in places})
+
+
+def _may_be_at_risk(node: ast.expr, site: OperationSite, risks: RiskFlow) -> bool:
+    return may_be_a_tensor(node, {}) and risks.reaches(node, site.scopes, ANY | TENSOR)
 
 
 def _things(source: Source, names: set[str]) -> set[str]:

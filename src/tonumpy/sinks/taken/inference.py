@@ -86,12 +86,18 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
     elif isinstance(receiver, (Mapping, Sequence)) or _is_dict(receiver):
         library = "builtins"
     if library and seen.arguments.positional and call.args:
-        rows, value, node = table().operations.get(library, {}), seen.arguments.positional[0], call.args[0]
-        if isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
-            outcomes = rows.get("a.isin(t)", {}) if name == "isin" else {}
-            yield from _made(site, node.elts[0], value.element, outcomes, library)
-        is_put = name in ("add", "discard", "setdefault")
-        yield from _made(site, node, value, rows.get(f"a.{name}(t)", {}), library, is_put=is_put)
+        yield from _by_first(site, call.args[0], seen.arguments.positional[0], name, library)
+
+
+def _by_first(
+    site: Site | OperationSite, node: ast.expr, value: Value, method: str, library: str
+) -> Iterator[ImplicitConversion]:
+    """By what a method is given first, itself or as the one item of a list."""
+    outcomes = table().operations.get(library, {}).get(f"a.{method}(t)", {})
+    if method == "isin" and isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
+        yield from _made(site, node.elts[0], value.element, outcomes, library)
+    is_put = method in ("add", "discard", "setdefault")
+    yield from _made(site, node, value, outcomes, library, is_put=is_put)
 
 
 def _by_place(
@@ -133,18 +139,14 @@ def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observat
 
 def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[ImplicitConversion]:
     key, *put = seen.arguments.positional
+    what = seen.receiver.what if isinstance(seen.receiver, NonTensor) else ""
     if isinstance(node.ctx, ast.Load):
-        if isinstance(seen.receiver, NonTensor) and seen.receiver.what == "pandas.iloc":
+        if what == "pandas.iloc":
             yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
-        return
-    is_augmented = isinstance(site.statement, ast.AugAssign)
-    if isinstance(seen.receiver, Mapping) or _is_dict(seen.receiver):
-        if not is_augmented or _is_dict(seen.receiver):  # else a key that is not there raises
-            rows, is_put = table().operations["builtins"]["a[t] = 9"], not is_augmented
-            yield from _made(site, node.slice, key, rows, "builtins", is_put=is_put)
-        return
-    is_frame = isinstance(seen.receiver, NonTensor) and seen.receiver.what.startswith("pandas.")
-    if is_frame and put and not is_augmented and is_text(key) and isinstance(site.statement, ast.Assign):
+    elif _is_dict(seen.receiver):
+        is_put = not isinstance(site.statement, ast.AugAssign)
+        yield from _made(site, node.slice, key, table().operations["builtins"]["a[t] = 9"], "builtins", is_put=is_put)
+    elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
         rows = table().operations["pandas"]["a['n'] = t"]
         yield from _made(site, site.statement.value, put[0], rows, "pandas")
 

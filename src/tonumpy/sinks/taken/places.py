@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Site
     from tonumpy.text.source import Source
 
@@ -43,25 +44,27 @@ _WORD = re.compile(r"\w+")
 
 def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[Site | OperationSite]:
     """The places at which a tensor may be taken for values; `with_text`: also where it is text for people."""
-    text = source.text
-    roots = frozenset(root for root in _roots() if root in text)
-    names, operated = _names_called(roots, with_text), set[int]()
+    roots = frozenset(root for root in _roots() if root in source.text)
+    names, keys = _names_called(roots, with_text), _rows_of_keys(source)
+    return [*_calls(source, names, keys, risks), *_operations(source, keys, risks)]
+
+
+def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[Site]:
+    """Of functions of these names, and where a key is looked for."""
     called = {row for name in names - _OF_EVERY_DICT for each in _spelt(name) for row in _rows_with(f"{each}(", source)}
-    if _TABLES.search(text):
-        operated |= {source.position_at(each.start()).row for each in _COMPARED.finditer(text)}
-    keys = _rows_of_keys(source)
-    sites: list[Site | OperationSite] = []
     if rows := sorted(called | keys):
-        found = candidates.find_calls(source, rows, lambda call: _is_called(call, names))
-        sites += [each for each in found if _may_be_given(each, risks)]
-    if rows := sorted(operated | keys):
-        found_operations = candidates.find_operations(source, rows, _KINDS, _is_meant)
-        sites += [
-            each
-            for each in found_operations
-            if (each.node.lineno in keys or not _has_other_key(each.node)) and _may_be_taken(each, risks)
-        ]
-    return sites
+        for site in candidates.find_calls(source, rows, lambda call: _is_called(call, names)):
+            if _may_be_given(site, risks):
+                yield site
+
+
+def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[OperationSite]:
+    """On the tables of a module that has such, and on keys."""
+    operated = _COMPARED.finditer(source.text) if _TABLES.search(source.text) else ()
+    if rows := sorted(keys.union(source.position_at(each.start()).row for each in operated)):
+        for site in candidates.find_operations(source, rows, _KINDS, _is_meant):
+            if (site.node.lineno in keys or not _has_other_key(site.node)) and _may_be_taken(site, risks):
+                yield site
 
 
 @cache
@@ -76,14 +79,17 @@ def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
     found = set(_METHODS_OF_KEYS)
     for name, places in table().functions.items():
         library = name.partition(".")[0]
-        words = {word for place in places for word in place.outcomes.values()}
-        is_told = with_text or any(confidence_in(word, library) != "low" for word in words)
-        if is_told and (library in roots or library == "builtins"):
+        is_sought = library in roots or library == "builtins"
+        if is_sought and (with_text or any(_is_no_text(place, library) for place in places)):
             found.add(("." if library == "numpy" else "") + re.split("[.#]", name)[-1])
     for library, rows in table().operations.items():
         if library in roots:
             found.update(match[1] for text in rows if (match := re.match(r"a\.(\w+)\(", text)))
     return frozenset(found)
+
+
+def _is_no_text(place: Place, library: str) -> bool:
+    return any(confidence_in(word, library) != "low" for word in place.outcomes.values())
 
 
 def _spelt(name: str) -> tuple[str, ...]:

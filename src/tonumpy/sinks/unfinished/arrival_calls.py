@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 
-from tonumpy.inference.index.bindings import parameter_names, path_of, root_name
+from tonumpy.inference.index.bindings import root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
@@ -32,19 +32,22 @@ class Calls(Expressions):
         function = call.func
         name = last_name(function) or ""
         if words.waits(name):
-            self._all([*call.args, *(each.value for each in call.keywords)])
+            self._all(_given(call))
             self._synchronize(function)
             return NO_COPIES
         if name in words.MAPPING and call.args:
             return self._mapped(call)
         helper = self.helpers.called(function, self._scopes)
-        if helper is not None:
-            if self.helpers.makes_copies(helper) or self._is_given_copies(call):
-                return self._enter(call, helper)
-            if self.helpers.waits(helper):
-                self._state.pending.clear()
-        if isinstance(function, ast.Attribute) and not self._is_module(function.value):
-            return self._method(call, function)
+        if helper is not None and self._is_followed(call, helper):
+            return self._enter(call, helper)
+        if helper is not None and self.helpers.waits(helper):
+            self._state.pending.clear()
+        return self._call_out_of_sight(call, name)
+
+    def _call_out_of_sight(self, call: ast.Call, name: str) -> Copies:
+        """What is not followed is known by its name alone."""
+        if isinstance(call.func, ast.Attribute) and not self._is_module(call.func.value):
+            return self._method(call, call.func)
         return self._function(call, name)
 
     def _known_call(self, call: ast.Call) -> Copies:
@@ -54,7 +57,7 @@ class Calls(Expressions):
     def _copy(self, call: ast.Call, source: ast.expr) -> Copies:
         assert isinstance(call.func, ast.Attribute)
         receiver = self._value(call.func.value)
-        self._all([*call.args, *(each.value for each in call.keywords)])
+        self._all(_given(call))
         if call.func.attr in ("to", "type") and receiver:
             return receiver  # it is on the host already
         if (root := root_name(source)) is not None:
@@ -67,21 +70,18 @@ class Calls(Expressions):
             self._hold(owner_of(written), frozenset((made,)))
         return frozenset((made,))
 
-    def _is_given_copies(self, call: ast.Call) -> bool:
-        given = [*call.args, *(each.value for each in call.keywords)]
-        return any(not self._state.pending.keys().isdisjoint(self._value(each, is_known=True)) for each in given)
+    def _is_followed(self, call: ast.Call, helper: Helper) -> bool:
+        """Whether a helper makes copies, or is given some."""
+        if self.helpers.makes_copies(helper):
+            return True
+        pending = self._state.pending.keys()
+        return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
 
     def _enter(self, call: ast.Call, helper: Helper) -> Copies:
         node, scopes = helper
-        given = [self._value(each) for each in call.args]
-        named = {each.arg: self._value(each.value) for each in call.keywords}
+        bound = self._bound(call, node.args)
         if node in self._entered or len(self._entered) >= MAX_DEPTH:
             return NO_COPIES
-        names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-        if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
-            names = names[1:]
-        bound = dict(zip(names, given, strict=False))
-        bound.update((name, held) for name, held in named.items() if name is not None)
         kept = self._scopes, self._state.names, self._statement, self._through, self._returned, self._left
         kept_string, on_device, reached = self._string, self._state.on_device, self._is_reached
         own = {name: held for name, held in self._state.names.items() if name.startswith("self.")}
@@ -100,61 +100,66 @@ class Calls(Expressions):
                 self._state.on_device.add(root)
         return found
 
+    def _bound(self, call: ast.Call, parameters: ast.arguments) -> dict[str, Copies]:
+        """What the parameters of a function hold, by what a call gives them."""
+        given = [self._value(each) for each in call.args]
+        named = {each.arg: self._value(each.value) for each in call.keywords}
+        names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+        if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
+            names = names[1:]
+        bound = dict(zip(names, given, strict=False))
+        bound.update((name, held) for name, held in named.items() if name is not None)
+        return bound
+
     def _mapped(self, call: ast.Call) -> Copies:
         """`tree_map(lambda t: t.to("cpu", non_blocking=True), outputs)`, `map(to_cpu, tensors)`."""
-        given = [*call.args, *(each.value for each in call.keywords)]
-        helpers = {id(each): found for each in given if (found := self.helpers.called(each, self._scopes)) is not None}
-        held = self._all(each for each in given if id(each) not in helpers and not isinstance(each, ast.Lambda))
-        for each in given:
+        functions: list[tuple[ast.expr, Helper | None]] = []
+        held = NO_COPIES
+        for each in _given(call):
+            helper = self.helpers.called(each, self._scopes)
+            if helper is None and not isinstance(each, ast.Lambda):
+                held |= self._value(each)
+            else:
+                functions.append((each, helper))
+        for each, helper in functions:
             if isinstance(each, ast.Lambda):
                 return held | self._of_lambda(each, held)
-            if id(each) in helpers and self.helpers.makes_copies(helpers[id(each)]):
+            if helper is not None and self.helpers.makes_copies(helper):
                 rest = [other for other in call.args if other is not each]
-                return held | self._enter(ast.copy_location(ast.Call(each, rest, []), call), helpers[id(each)])
+                return held | self._enter(ast.copy_location(ast.Call(each, rest, []), call), helper)
         return held
-
-    def _of_lambda(self, node: ast.Lambda, held: Copies) -> Copies:
-        before = dict(self._state.names)
-        self._state.names.update(dict.fromkeys(parameter_names(node.args), held))
-        found = self._value(node.body)
-        self._state.names = before
-        return found
 
     def _method(self, call: ast.Call, function: ast.Attribute) -> Copies:
         held = self._value(function.value)
-        given = [*call.args, *(each.value for each in call.keywords)]
         name = function.attr
         if name in words.FILLING:
-            self._hold(owner_of(function.value), self._all(given))
+            self._hold(owner_of(function.value), self._all(_given(call)))
             return held if name == "setdefault" else NO_COPIES
-        held_by_given = [(each, self._value(each)) for each in given]
+        held_by_given = [(each, self._value(each)) for each in _given(call)]
         if torch_api.tensor_method(name) is not None and name not in words.QUIET:
             for each, copies in held_by_given:
                 self._read(copies, each)
-        if name == "record":
-            self._recorded[path_of(function.value) or ""] = frozenset(self._state.pending)
-        elif name == "wait_stream" and call.args:
-            self._state.waited.add(path_of(call.args[0]) or "")
-        elif name == "wait_event":
-            self._state.waited.update(each.stream for each in self._recorded.get(path_of(call.args[0]) or "", ()))
+        self._order_streams(call, function)
         if not held:
             self._block_by_method(call, name)
             return NO_COPIES
+        return self._given_by_method(call, name, held)
+
+    def _given_by_method(self, call: ast.Call, name: str, held: Copies) -> Copies:
+        """The copies in what a method of one, or of a container of them, gives; it may read them."""
         if name in words.PLAIN:
             return NO_COPIES
         if name == "to":
             return self._moved(call, held)
-        if name in words.VIEWS:
+        if name in words.VIEWS or name in words.QUIET or name.endswith("_"):
             return held
         if name in words.READING or torch_api.tensor_method(name) is not None:
-            if name not in words.QUIET and not name.endswith("_"):
-                self._read(held, call)
-                return NO_COPIES
-            return held
+            self._read(held, call)
+            return NO_COPIES
         return held
 
     def _moved(self, call: ast.Call, held: Copies) -> Copies:
-        given = [each.value for each in call.keywords if each.arg == "device"] or call.args[:1]
+        given = _device_given(call)
         if not given or is_dtype(given[0]):
             self._read(held, call)
             return NO_COPIES
@@ -163,7 +168,7 @@ class Calls(Expressions):
     def _block_by_method(self, call: ast.Call, name: str) -> None:
         """What waits for a tensor that is on a device waits for the copies before it as well."""
         is_forced = name == "numpy" and bool(call.keywords)
-        given = [each.value for each in call.keywords if each.arg == "device"] or call.args[:1]
+        given = _device_given(call)
         is_moved = name == "to" and bool(given) and is_cpu_literal(given[0])
         if name in words.BLOCKING or is_forced or is_moved:
             self._block_on_stream()
@@ -171,29 +176,32 @@ class Calls(Expressions):
             self._doubt()
 
     def _function(self, call: ast.Call, name: str) -> Copies:
-        given = [*call.args, *(each.value for each in call.keywords)]
-        root = root_name(call.func)
-        if isinstance(call.func, ast.Name) and name in words.NOT_READING:
-            self._all(given)
+        held = self._all(_given(call))
+        root, builtin = root_name(call.func), name if isinstance(call.func, ast.Name) else ""
+        if builtin in words.PASSING:
+            return held
+        if builtin in words.NOT_READING or (root in self.torch and name in words.NOT_READING_IN_TORCH):
             return NO_COPIES
-        if isinstance(call.func, ast.Name) and name in words.PASSING:
-            return self._all(given)
-        self._all(given)
-        is_of_torch = root in self.torch
-        if is_of_torch and name in words.NOT_READING_IN_TORCH:
-            return NO_COPIES
-        is_builtin = isinstance(call.func, ast.Name) and name in words.READING_BUILTINS
-        if is_of_torch or root in self.arrays or is_builtin:
-            for each in given:
-                self._read(self._value(each, is_known=True), each)
-            if (is_builtin or name in words.BLOCKING) and any(map(self._is_on_device, given)):
-                self._block_on_stream()
-            return NO_COPIES
-        if not words.is_harmless(call.func):
+        if builtin in words.READING_BUILTINS:
+            self._read_given(call, is_blocking=True)
+        elif root in self.torch or root in self.arrays:
+            self._read_given(call, is_blocking=name in words.BLOCKING)
+        elif not words.is_harmless(call.func):
             self._doubt()
         return NO_COPIES
 
-    def _is_module(self, node: ast.expr) -> bool:
-        root = root_name(node)
-        is_path = path_of(node) is not None and root not in self._state.names
-        return is_path and (root in self.arrays or root in self.torch)
+    def _read_given(self, call: ast.Call, *, is_blocking: bool) -> None:
+        """What a function is given is read; one that `is_blocking` waits for what of it is on a device."""
+        for each in _given(call):
+            self._read(self._value(each, is_known=True), each)
+        if is_blocking and any(map(self._is_on_device, _given(call))):
+            self._block_on_stream()
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
+
+
+def _device_given(call: ast.Call) -> list[ast.expr]:
+    """What `.to(...)` is given as the device, or for it: one node, or none."""
+    return [each.value for each in call.keywords if each.arg == "device"] or call.args[:1]

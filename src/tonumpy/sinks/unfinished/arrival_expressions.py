@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 
-from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.inference.index.bindings import parameter_names, path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Helpers, Imports, Read, State
@@ -14,7 +14,8 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import children_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     from tonumpy.sinks.unfinished.async_copies import Spellings
     from tonumpy.text.candidates import Scope
@@ -64,15 +65,18 @@ class Expressions:
         if name is not None:
             self._bind_name(name, held, value)
         elif isinstance(target, ast.Subscript):
-            if root_name(target) in self._known_arrays:
-                self._read(held, value)  # an array takes the values
-                return
-            place, owner = place_of(target), owner_of(target.value)
-            if place is not None and place != owner:
-                self._state.names[place] = held
-                self._hold(f"{owner}[]", held)
-            else:
-                self._hold(owner, held)
+            self._bind_item(target, held, value)
+
+    def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:
+        if root_name(target) in self._known_arrays:
+            self._read(held, value)  # an array takes the values
+            return
+        place, owner = place_of(target), owner_of(target.value)
+        if place is not None and place != owner:
+            self._state.names[place] = held
+            self._hold(f"{owner}[]", held)
+        else:
+            self._hold(owner, held)
 
     def _bind_name(self, name: str, held: Copies, value: ast.expr) -> None:
         names = self._state.names
@@ -80,19 +84,26 @@ class Expressions:
             del names[place]
         names[name] = held
         if isinstance(value, ast.Dict) and held:
-            for key, part in zip(value.keys, value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    names[f"{name}[{key.value!r}]"] = self._value(part, is_known=True)
+            self._bind_keys(name, value)
+        self._note_kind(name, value)
+        if not held and self._is_on_device(value):
+            self._state.on_device.add(name)
+        elif name not in self._copied:
+            self._state.on_device.discard(name)
+
+    def _note_kind(self, name: str, value: ast.expr) -> None:
+        """Whether a name is given a flag, or an array."""
         if isinstance(value, ast.Constant) and isinstance(value.value, bool):
             self._flags.add(name)
         if isinstance(value, ast.Call) and root_name(value.func) in self.arrays:
             self._known_arrays.add(name)
         else:
             self._known_arrays.discard(name)
-        if not held and self._is_on_device(value):
-            self._state.on_device.add(name)
-        elif name not in self._copied:
-            self._state.on_device.discard(name)
+
+    def _bind_keys(self, name: str, value: ast.Dict) -> None:
+        for key, part in zip(value.keys, value.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                self._state.names[f"{name}[{key.value!r}]"] = self._value(part, is_known=True)
 
     def _hold(self, name: str | None, held: Copies) -> None:
         if name is not None and held:
@@ -103,43 +114,41 @@ class Expressions:
         if node is None or self._looked_at > MAX_NODES:
             return NO_COPIES
         self._looked_at += 1
-        if isinstance(node, ast.Name):
-            names = self._state.names
-            return names.get(node.id, NO_COPIES) | names.get(f"{node.id}[]", NO_COPIES)
-        if isinstance(node, ast.Constant):
-            return NO_COPIES
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node)
         if isinstance(node, ast.Call):
             return self._known_call(node) if is_known else self._call(node)
-        if isinstance(node, ast.Subscript):
-            return self._item(node)
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            return self._all(node.elts)
-        if isinstance(node, ast.Dict):
-            self._all(each for each in node.keys if each is not None)
-            return self._all(node.values)
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            return self._comprehension(node)
-        if isinstance(node, (ast.Starred, ast.Await)):
-            return self._value(node.value)
-        if isinstance(node, ast.NamedExpr):
-            held = self._value(node.value)
-            self._bind(node.target, held, node.value)
-            return held
-        if isinstance(node, ast.IfExp):
-            self._test(node.test)
-            return self._value(node.body) | self._value(node.orelse)
-        if isinstance(node, ast.BoolOp):
-            return self._all(node.values)
-        if isinstance(node, ast.Lambda):
-            return NO_COPIES
-        if isinstance(node, ast.JoinedStr):
-            return self._text(node)
-        self._operation(node)
+        step = _STEPS.get(type(node), Expressions._operation)
+        return step(self, node)
+
+    def _name(self, node: ast.Name) -> Copies:
+        names = self._state.names
+        return names.get(node.id, NO_COPIES) | names.get(f"{node.id}[]", NO_COPIES)
+
+    def _no_copies(self, _: ast.Constant | ast.Lambda) -> Copies:
         return NO_COPIES
 
-    def _operation(self, node: ast.expr) -> None:
+    def _items(self, node: ast.List | ast.Tuple | ast.Set) -> Copies:
+        return self._all(node.elts)
+
+    def _dict(self, node: ast.Dict) -> Copies:
+        self._all(each for each in node.keys if each is not None)
+        return self._all(node.values)
+
+    def _whole(self, node: ast.Starred | ast.Await) -> Copies:
+        return self._value(node.value)
+
+    def _named(self, node: ast.NamedExpr) -> Copies:
+        held = self._value(node.value)
+        self._bind(node.target, held, node.value)
+        return held
+
+    def _either(self, node: ast.IfExp) -> Copies:
+        self._test(node.test)
+        return self._value(node.body) | self._value(node.orelse)
+
+    def _any_of(self, node: ast.BoolOp) -> Copies:
+        return self._all(node.values)
+
+    def _operation(self, node: ast.expr) -> Copies:
         """Arithmetic, a comparison: the operands are read, but for tests of identity."""
         is_of_identity = isinstance(node, ast.Compare) and all(
             isinstance(each, (ast.Is, ast.IsNot)) for each in node.ops
@@ -149,6 +158,7 @@ class Expressions:
                 held = self._value(child)
                 if not is_of_identity:
                     self._read(held, child)
+        return NO_COPIES
 
     def _text(self, node: ast.JoinedStr) -> Copies:
         around, self._string = self._string, self._string or node
@@ -197,6 +207,13 @@ class Expressions:
             return self._value(node.value)
         return self._value(node.elt)
 
+    def _of_lambda(self, node: ast.Lambda, held: Copies) -> Copies:
+        before = dict(self._state.names)
+        self._state.names.update(dict.fromkeys(parameter_names(node.args), held))
+        found = self._value(node.body)
+        self._state.names = before
+        return found
+
     def _test(self, node: ast.expr) -> None:
         """A branch on a tensor that is on a device waits for it."""
         held = self._value(node)
@@ -232,6 +249,16 @@ class Expressions:
         else:
             self._state.pending.clear()
 
+    def _order_streams(self, call: ast.Call, function: ast.Attribute) -> None:
+        """An event that is recorded, and a stream that waits for one or for another stream."""
+        name = function.attr
+        if name == "record":
+            self._recorded[path_of(function.value) or ""] = frozenset(self._state.pending)
+        elif name == "wait_stream" and call.args:
+            self._state.waited.add(path_of(call.args[0]) or "")
+        elif name == "wait_event":
+            self._state.waited.update(each.stream for each in self._recorded.get(path_of(call.args[0]) or "", ()))
+
     def _block_on_stream(self) -> None:
         here = self._streams[-1] if self._streams else ""
         for copy in list(self._state.pending):
@@ -249,17 +276,41 @@ class Expressions:
             part = stack.pop()
             if isinstance(part, ast.Attribute) and part.attr in words.PLAIN:
                 continue
-            if isinstance(part, ast.Call):
-                name = last_name(part.func)
-                if name in words.NOT_READING or name in words.PLAIN or name in words.BLOCKING:
-                    continue
-                if self.spellings.source_of(part, self._scopes) is not None:
-                    continue
+            if isinstance(part, ast.Call) and self._leaves_device(part):
+                continue
             path = path_of(part) if isinstance(part, (ast.Name, ast.Attribute)) else None
             if path in self._state.on_device and not self._state.names.get(path or ""):
                 return True
             stack += children_of(part)
         return False
+
+    def _leaves_device(self, call: ast.Call) -> bool:
+        """Whether what a call gives is on the host, whatever it is given."""
+        name = last_name(call.func)
+        is_on_host = name in words.NOT_READING or name in words.PLAIN or name in words.BLOCKING
+        return is_on_host or self.spellings.source_of(call, self._scopes) is not None
+
+    def _is_module(self, node: ast.expr) -> bool:
+        root = root_name(node)
+        is_path = path_of(node) is not None and root not in self._state.names
+        return is_path and (root in self.arrays or root in self.torch)
+
+
+# What a walk does at an expression of each kind but calls; others are operations.
+_STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Subscript: Expressions._item,
+    **dict.fromkeys((ast.Constant, ast.Lambda), Expressions._no_copies),
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), Expressions._items),
+    ast.Dict: Expressions._dict,
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), Expressions._comprehension),
+    **dict.fromkeys((ast.Starred, ast.Await), Expressions._whole),
+    ast.NamedExpr: Expressions._named,
+    ast.IfExp: Expressions._either,
+    ast.BoolOp: Expressions._any_of,
+    ast.JoinedStr: Expressions._text,
+}
 
 
 def place_of(node: ast.Subscript) -> str | None:

@@ -16,10 +16,11 @@ from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import SCOPES, TRIES, walk
+from tonumpy.text.syntax import TRIES, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     from tonumpy.sinks.unfinished.arrival_state import Copy, State
     from tonumpy.text.candidates import Scope
@@ -42,53 +43,62 @@ class Walk(Calls):
             self._do(statement)
 
     def _do(self, statement: ast.stmt) -> None:
-        if isinstance(statement, SCOPES):
-            return
-        if isinstance(statement, ast.Assign):
-            held = self._value(statement.value)
-            for target in statement.targets:
-                self._bind(target, held, statement.value)
-        elif isinstance(statement, ast.AnnAssign):
-            if statement.value is not None:
-                self._bind(statement.target, self._value(statement.value), statement.value)
-        elif isinstance(statement, ast.AugAssign):
-            held, before = self._value(statement.value), self._value(statement.target)
-            if isinstance(statement.value, (ast.List, ast.Tuple)):
-                self._hold(root_name(statement.target), held)
-            else:
-                self._read(held | before, statement.value if held else statement.target)
-        elif isinstance(statement, ast.Return):
-            if statement.value is not None:
-                self._returned |= self._value(statement.value)
-            self._is_reached = False
-        elif isinstance(statement, ast.If):
-            self._test(statement.test)
-            if not statement.orelse and self._is_about_copies(statement.test):
-                self._only_branch(statement.body)
-            else:
-                self._branches(statement.body, statement.orelse)
-        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
-            self._loop(statement)
-        elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            self._with(statement)
-        elif isinstance(statement, TRIES):
-            self._branches([*statement.body, *statement.orelse], *(each.body for each in statement.handlers))
-            self._block(statement.finalbody)
-        elif isinstance(statement, ast.Match):
-            self._value(statement.subject)
-            self._branches([], *(case.body for case in statement.cases))
-        elif isinstance(statement, (ast.Break, ast.Continue)):
-            self._left.append(self._state.copied())
-            self._is_reached = False
-        elif isinstance(statement, ast.Raise):
-            self._is_reached = False
-        elif isinstance(statement, ast.Assert):
-            self._test(statement.test)
-        elif isinstance(statement, ast.Expr):
-            self._value(statement.value)
-        elif isinstance(statement, ast.Delete):
-            for target in statement.targets:
-                self._state.names.pop(path_of(target) or "", None)
+        step = _STEPS.get(type(statement))
+        if step is not None:
+            step(self, statement)
+
+    def _assign(self, statement: ast.Assign) -> None:
+        held = self._value(statement.value)
+        for target in statement.targets:
+            self._bind(target, held, statement.value)
+
+    def _assign_annotated(self, statement: ast.AnnAssign) -> None:
+        if statement.value is not None:
+            self._bind(statement.target, self._value(statement.value), statement.value)
+
+    def _assign_in_place(self, statement: ast.AugAssign) -> None:
+        held, before = self._value(statement.value), self._value(statement.target)
+        if isinstance(statement.value, (ast.List, ast.Tuple)):
+            self._hold(root_name(statement.target), held)
+        else:
+            self._read(held | before, statement.value if held else statement.target)
+
+    def _return(self, statement: ast.Return) -> None:
+        if statement.value is not None:
+            self._returned |= self._value(statement.value)
+        self._is_reached = False
+
+    def _if(self, statement: ast.If) -> None:
+        self._test(statement.test)
+        if not statement.orelse and self._is_about_copies(statement.test):
+            self._only_branch(statement.body)
+        else:
+            self._branches(statement.body, statement.orelse)
+
+    def _try(self, statement: ast.Try) -> None:
+        self._branches([*statement.body, *statement.orelse], *(each.body for each in statement.handlers))
+        self._block(statement.finalbody)
+
+    def _match(self, statement: ast.Match) -> None:
+        self._value(statement.subject)
+        self._branches([], *(case.body for case in statement.cases))
+
+    def _leave_round(self, _: ast.Break | ast.Continue) -> None:
+        self._left.append(self._state.copied())
+        self._is_reached = False
+
+    def _raise(self, _: ast.Raise) -> None:
+        self._is_reached = False
+
+    def _assert(self, statement: ast.Assert) -> None:
+        self._test(statement.test)
+
+    def _expression(self, statement: ast.Expr) -> None:
+        self._value(statement.value)
+
+    def _delete(self, statement: ast.Delete) -> None:
+        for target in statement.targets:
+            self._state.names.pop(path_of(target) or "", None)
 
     def _branches(self, *blocks: Iterable[ast.stmt]) -> None:
         before = self._state
@@ -167,6 +177,25 @@ class Walk(Calls):
                 self._bind(item.optional_vars, held, context)
         self._block(statement.body)
         del self._streams[len(self._streams) - entered :]
+
+
+# What a walk does at a statement of each kind; at others nothing, as at the body of a nested function.
+_STEPS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {
+    ast.Assign: Walk._assign,
+    ast.AnnAssign: Walk._assign_annotated,
+    ast.AugAssign: Walk._assign_in_place,
+    ast.Return: Walk._return,
+    ast.If: Walk._if,
+    **dict.fromkeys((ast.For, ast.AsyncFor, ast.While), Walk._loop),
+    **dict.fromkeys((ast.With, ast.AsyncWith), Walk._with),
+    **dict.fromkeys(TRIES, Walk._try),
+    ast.Match: Walk._match,
+    **dict.fromkeys((ast.Break, ast.Continue), Walk._leave_round),
+    ast.Raise: Walk._raise,
+    ast.Assert: Walk._assert,
+    ast.Expr: Walk._expression,
+    ast.Delete: Walk._delete,
+}
 
 
 def _word_of(node: ast.AST) -> str:

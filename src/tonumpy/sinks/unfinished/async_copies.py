@@ -34,17 +34,18 @@ class Spellings:
         function = call.func
         if not isinstance(function, ast.Attribute):
             return None
+        found = self._copied_to_host(call, function, scopes)
+        at = 2 if function.attr in ("to", "_foreach_copy_") else 1
+        return found if found is not None and self._is_asked_for(call, scopes, at) else None
+
+    def _copied_to_host(self, call: ast.Call, function: ast.Attribute, scopes: tuple[Scope, ...]) -> ast.expr | None:
+        """The expression that is copied to memory that need not be waited for, if that is asked for."""
         if function.attr == "to":
-            is_copy = self._is_towards_host(call, scopes) and self._is_asked_for(call, scopes, at=2)
-            return function.value if is_copy else None
+            return function.value if self._is_towards_host(call, scopes) else None
         if function.attr == "type":
-            is_copy = bool(call.args) and _is_cpu_type(call.args[0]) and self._is_asked_for(call, scopes, at=1)
-            return function.value if is_copy else None
-        if function.attr == "copy_" and call.args and self.is_pinned(function.value):
-            return call.args[0] if self._is_asked_for(call, scopes, at=1) else None
-        if function.attr == "_foreach_copy_" and len(call.args) > 1 and self.is_pinned(call.args[0]):
-            return call.args[1] if self._is_asked_for(call, scopes, at=2) else None
-        return None
+            return function.value if call.args and _is_cpu_type(call.args[0]) else None
+        given = {"copy_": [function.value, *call.args], "_foreach_copy_": call.args}.get(function.attr, [])
+        return given[1] if len(given) > 1 and self.is_pinned(given[0]) else None
 
     def is_pinned(self, node: ast.expr) -> bool:
         """Whether something in sight gives a name, or an attribute of self, page-locked memory."""
@@ -73,10 +74,7 @@ class Spellings:
 
     def _is_asked_for(self, call: ast.Call, scopes: tuple[Scope, ...], at: int) -> bool:
         """Whether `non_blocking` is true: a keyword, or the argument behind the device and the dtype, if given."""
-        given = [each.value for each in call.keywords if each.arg == "non_blocking"]
-        if not given and not any(isinstance(each, ast.Starred) for each in call.args):
-            is_short = at == 2 and len(call.args) == 2 and not is_dtype(call.args[1])  # `x.to(other, True)`
-            given = call.args[1:2] if is_short else call.args[at : at + 1]
+        given = [each.value for each in call.keywords if each.arg == "non_blocking"] or _behind(call, at)
         return any(_is_true(each) or any(map(_is_true, self._values(each, scopes))) for each in given)
 
     def _values(self, node: ast.expr, scopes: tuple[Scope, ...], *, of_defaults: bool = True) -> list[ast.expr]:
@@ -90,6 +88,14 @@ class Spellings:
             return [defaults[name]] if of_defaults else []
         bound = [*_bound(inner.body, name)] or [*_bound(self._source.tree.body, name)]
         return bound if len({ast.dump(each) for each in bound}) == 1 else []
+
+
+def _behind(call: ast.Call, at: int) -> list[ast.expr]:
+    """The argument at a position, one sooner where no dtype is given: `x.to(other, True)`."""
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return []
+    is_short = at == 2 and len(call.args) == 2 and not is_dtype(call.args[1])
+    return call.args[1:2] if is_short else call.args[at : at + 1]
 
 
 def _bound(body: Iterable[ast.stmt], name: str) -> Iterable[ast.expr]:

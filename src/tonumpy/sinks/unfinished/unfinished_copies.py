@@ -32,12 +32,14 @@ from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
+    from collections.abc import Sequence as Items
     from typing import Literal
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
+    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.unfinished.arrival_state import Copy, Read
     from tonumpy.text.candidates import Scope, Site
     from tonumpy.text.source import Source
@@ -107,28 +109,19 @@ def _spelt(call: ast.Call) -> str:
 
 def _reads_in(source: Source) -> list[Read]:
     spellings = Spellings(source)
-    text = source.text
-    rows = sorted({source.position_at(match.start()).row for match in re.finditer(r"non_blocking|, True\b", text)})
-    sites = find_calls(source, rows, lambda call: last_name(call.func) in _COPYING)
-    copies = {id(each.call): each for each in sites if spellings.source_of(each.call, each.scopes) is not None}
-    if not copies:
+    copied = _copied(source, spellings)
+    if not copied:
         return []
     functions = _functions(source)
-    makers, roots = _makers(copies.values(), functions, source)
+    makers, roots = _makers((site for site, _ in copied), functions, source)
     imports = _imports(source)
     helpers = Helpers(functions, makers, source)
     found: dict[tuple[int, int], Read] = {}
     for scopes in roots:
         walk_of = Walk(spellings, helpers, imports)
-        copied = {
-            root
-            for each in copies.values()
-            if each.scopes[-1] is scopes[-1]
-            if (start := spellings.source_of(each.call, each.scopes)) is not None
-            if (root := root_name(start)) is not None
-        }
+        names = {root_name(node) for site, node in copied if site.scopes[-1] is scopes[-1]}
         try:
-            walk_of.run(scopes, frozenset(copied))
+            walk_of.run(scopes, frozenset(filter(None, names)))
         except RecursionError:  # a chain of hundreds of calls
             note_cut()
             continue
@@ -136,6 +129,15 @@ def _reads_in(source: Source) -> list[Read]:
             if key not in found or (found[key].is_doubtful and not read.is_doubtful):
                 found[key] = read
     return list(found.values())
+
+
+def _copied(source: Source, spellings: Spellings) -> list[tuple[Site, ast.expr]]:
+    """The calls that copy, each with what it copies."""
+    words = re.finditer(r"non_blocking|, True\b", source.text)
+    rows = sorted({source.position_at(match.start()).row for match in words})
+    sites = {id(each.call): each for each in find_calls(source, rows, lambda call: last_name(call.func) in _COPYING)}
+    found = ((each, spellings.source_of(each.call, each.scopes)) for each in sites.values())
+    return [(site, node) for site, node in found if node is not None]
 
 
 def _imports(source: Source) -> Imports:
@@ -192,23 +194,26 @@ def _where_copied(copy: Copy, observed: Observations) -> Where:
     found: list[Where] = []
     for call in (copy.call, *copy.through[:1]):
         seen = observed.get(id(call))
-        if seen is None:
-            continue
-        if call is copy.call:
-            assert isinstance(call.func, ast.Attribute)
-            is_given = call.func.attr in ("copy_", "_foreach_copy_")
-            position = 1 if call.func.attr == "_foreach_copy_" else 0
-            given = seen.arguments.positional[position : position + 1]
-            values = given if is_given else (seen.receiver,)
-        else:
-            values = (*seen.arguments.positional, *(value for _, value in seen.arguments.named))
-        found += [_where(value) for value in values]
-    if "no tensor" in found[:1]:
-        return "no tensor"
-    for each in ("device", "unknown"):
-        if each in found:
-            return each
-    return "host" if "host" in found else "unknown"
+        if seen is not None:
+            values = _copied_by(call, seen) if call is copy.call else _given_to(seen)
+            found += [_where(value) for value in values]
+    return "no tensor" if "no tensor" in found[:1] else _riskiest(found, "unknown")
+
+
+def _copied_by(call: ast.Call, seen: Observation) -> Items[Value]:
+    """What a call copies: what stands behind the destination, or the receiver."""
+    assert isinstance(call.func, ast.Attribute)
+    position = {"copy_": 0, "_foreach_copy_": 1}.get(call.func.attr)
+    return (seen.receiver,) if position is None else seen.arguments.positional[position : position + 1]
+
+
+def _given_to(seen: Observation) -> Items[Value]:
+    return (*seen.arguments.positional, *(value for _, value in seen.arguments.named))
+
+
+def _riskiest(found: Collection[Where], otherwise: Where) -> Where:
+    order: tuple[Where, ...] = ("device", "unknown", "host")
+    return next((each for each in order if each in found), otherwise)
 
 
 def _where(value: Value) -> Where:
@@ -223,7 +228,4 @@ def _where(value: Value) -> Where:
         elif isinstance(each, (Tensor, Unknown)):
             is_there = each.on_cpu is False or each.device_taint >= DeviceTaint.CHOSEN
             found.add("device" if is_there else "host" if each.on_cpu else "unknown")
-    for each_where in ("device", "unknown", "host"):
-        if each_where in found:
-            return each_where
-    return "no tensor" if found else "unknown"
+    return _riskiest(found, "no tensor" if found else "unknown")
