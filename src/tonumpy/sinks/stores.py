@@ -71,15 +71,15 @@ def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
         return []
     names = imported(source)
     methods = {method for root in roots_of(names) for method in methods_of(root)}
-    attributes = [re.escape(method[:-1]) for method in methods if method.endswith("=")]
     things = _things(source, set(names)) if any(f"__{each}__" in methods for each in _OPERATORS.values()) else set()
-    rows = _rows(source, attributes, things)
+    rows = _rows(source, methods, things)
     sites = candidates.find_operations(source, rows, (ast.Subscript, ast.Attribute, ast.BinOp), _is_asked)
     return [site for site in sites if any(_may_be_at_risk(node, site, risks) for node in _given(site, things))]
 
 
-def _rows(source: Source, attributes: list[str], things: set[str]) -> list[int]:
-    """Where something is put under a key or into one of the attributes, or an operator stands beside a thing."""
+def _rows(source: Source, methods: set[str], things: set[str]) -> list[int]:
+    """Where something is put under a key or into one of their attributes, or an operator stands beside a thing."""
+    attributes = [re.escape(method[:-1]) for method in methods if method.endswith("=")]
     places = [match.start() for match in _STORE.finditer(source.text)]
     if attributes:
         places += [match.start() for match in re.finditer(rf"\.(?:{'|'.join(attributes)})[ \t]*=(?!=)", source.text)]

@@ -82,10 +82,8 @@ def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
         is_sought = library in roots or library == "builtins"
         if is_sought and (with_text or any(_is_no_text(place, library) for place in places)):
             found.add(("." if library == "numpy" else "") + re.split("[.#]", name)[-1])
-    for library, rows in table().operations.items():
-        if library in roots:
-            found.update(match[1] for text in rows if (match := re.match(r"a\.(\w+)\(", text)))
-    return frozenset(found)
+    operations = " ".join(text for library in roots for text in table().operations.get(library, ()))
+    return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)))
 
 
 def _is_no_text(place: Place, library: str) -> bool:
