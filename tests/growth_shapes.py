@@ -41,6 +41,9 @@ BODIES: dict[str, Shape] = {
     "names beside an array": of(
         lambda i: times(8, lambda k: f"    a{i}_{k} = torch.zeros({k})\n"), "x, y", first="    y = x.numpy()\n"
     ),
+    "names beside a list that grows": of(
+        lambda i: f"    y{i} = x.cuda()\n    found.append(y{i}.numpy())\n", "found", first="    found = []\n"
+    ),
     "parts of a tensor": of(lambda i: f"    a{i} = x[{i}].detach().cpu().numpy()\n    x[{i}] += 1\n", "a0"),
     "branches in a row": of(
         lambda i: f"    if flag[{i}]:\n        x = x + 1\n    else:\n        x = x.cuda()\n", parameters=f"{X}, flag"

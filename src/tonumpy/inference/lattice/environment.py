@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join, outlived
-from tonumpy.inference.lattice.values import NOTHING, Value, same
+from tonumpy.inference.lattice.values import NOTHING, Mapping, Sequence, Value, same
 from tonumpy.inference.lattice.widening import widened
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
+    from collections.abc import Sequence as Items
 
 DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
@@ -20,6 +21,7 @@ GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"
 
 
 _FAR = 4  # layers
+_CONTAINERS = (Sequence, Mapping)
 
 
 class Environment:
@@ -29,11 +31,15 @@ class Environment:
     n copies of all variables.
     """
 
-    __slots__ = ("_inherited", "parent", "values")
+    __slots__ = ("_containers", "_inherited", "_paths", "parent", "values")
 
     def __init__(self, parent: Environment | None = None) -> None:
         self.parent = parent
         self.values: dict[str, Value] = {}
+        # Which of the names in `values` are paths, and which have held a list or dict: a change of a container looks at
+        # these alone, as a function may have thousands of names.
+        self._paths: dict[str, None] = {}
+        self._containers: dict[str, None] = {}
         self._inherited: dict[str, Value] = {}  # what layers far below were found to hold; see `get`
 
     def get(self, name: str) -> Value | None:
@@ -64,9 +70,31 @@ class Environment:
             layer = layer.parent
         return [(name, value) for name, value in found.items() if value is not NOTHING]
 
+    def containers(self) -> list[tuple[str, Value]]:
+        """Every name that holds a list or dict here."""
+        names: dict[str, None] = {}
+        layer: Environment | None = self
+        while layer is not None:
+            names = {**layer._containers, **names}
+            layer = layer.parent
+        found = ((name, self.get(name)) for name in names)
+        return [(name, value) for name, value in found if type(value) in _CONTAINERS and value is not None]
+
     def set(self, name: str, value: Value) -> None:
         """Bind a name to a value."""
-        self.values[name] = widened(value)
+        self._write(name, widened(value))
+
+    def update(self, values: Iterable[tuple[str, Value]]) -> None:
+        """Bind names to values as they are."""
+        for name, value in values:
+            self._write(name, value)
+
+    def _write(self, name: str, value: Value) -> None:
+        self.values[name] = value
+        if "." in name:
+            self._paths[name] = None
+        if type(value) in _CONTAINERS:
+            self._containers[name] = None
 
     def forget_paths(self, root: str) -> None:
         """Nothing is known any more of the attributes of a name that has been bound anew."""
@@ -79,8 +107,8 @@ class Environment:
     def _forget(self, prefix: str) -> None:
         layer: Environment | None = self
         while layer is not None:
-            for name in [name for name in layer.values if name.startswith(prefix)]:
-                self.values[name] = NOTHING
+            for name in [name for name in layer._paths if name.startswith(prefix)]:
+                self._write(name, NOTHING)
             layer = layer.parent
 
     def changes_since(self, base: Environment) -> dict[str, Value]:
@@ -92,10 +120,10 @@ class Environment:
             layer = layer.parent
         return changes
 
-    def merge(self, branches: Sequence[dict[str, Value]]) -> None:
+    def merge(self, branches: Items[dict[str, Value]]) -> None:
         """Continue after branches that started from this layer, given what each of them wrote."""
         if len(branches) == 1:
-            self.values.update(branches[0])
+            self.update(branches[0].items())
             return
         for name in dict.fromkeys(name for branch in branches for name in branch):
             before = self.get(name)
@@ -114,9 +142,9 @@ class Environment:
             if "." in name and before is None and any(name not in branch for branch in branches):
                 merged = NOTHING
             if merged is not None:
-                self.values[name] = widened(merged)
+                self._write(name, widened(merged))
 
-    def replaced_by_rounds(self, end: dict[str, Value], rounds: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    def replaced_by_rounds(self, end: dict[str, Value], rounds: Items[dict[str, Value]]) -> dict[str, Value]:
         """What holds after a loop, which has mostly been gone through: what its rounds have replaced is gone then."""
         for changes in rounds:
             for name, value in changes.items():
@@ -130,8 +158,8 @@ class Environment:
         if before is None:
             if "." in name:
                 return False
-            self.values[name] = value
+            self._write(name, value)
             return value is not NOTHING
         joined = join(before, value)
-        self.values[name] = joined
+        self._write(name, joined)
         return not same(joined, before)

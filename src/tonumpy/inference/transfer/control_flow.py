@@ -385,7 +385,7 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
 
     def handling(handler: ast.ExceptHandler) -> Callable[[], Continues]:
         def run() -> Continues:
-            frame.env.values.update(found)
+            frame.env.update(found.items())
             if id(statement) in frame.targets.statements and handler.type is not None:
                 evaluate(frame, handler.type)
             if handler.name:
@@ -397,7 +397,7 @@ def _try(frame: Frame, statement: ast.Try) -> Continues:
     goes_on = _branches(frame, (body, *(handling(handler) for handler in statement.handlers)))
     if statement.finalbody and not frame.control.is_interrupted:
         after, frame.env, frame.control.is_interrupted = frame.env, Environment(frame.env), True
-        frame.env.values.update(found)
+        frame.env.update(found.items())
         execute(frame, statement.finalbody)
         frame.env, frame.control.is_interrupted = after, False
     ends_here = not execute(frame, statement.finalbody)

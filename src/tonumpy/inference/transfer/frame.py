@@ -267,7 +267,7 @@ class Frame:
         in_container = ChangeOfContainer(before, after) if isinstance(before, (Sequence, Mapping)) else None
         changed_object = before if isinstance(before, (LibraryObject, Instance)) else None
         containers_under_keys = 0
-        for name, value in self.env.items():
+        for name, value in self.env.items() if in_container is None else self.env.containers():
             if name == path:
                 continue
             if value is before:
