@@ -190,7 +190,8 @@ def test_who_holds_a_tensor() -> None:
     owner, listed, other = Owner(), {"a": tensor}, 1
     frame = sys._getframe()
     assert set(owner.kept) == {tensor}
-    assert set(holders_of(tensor, frame)) == {("tensor", "itself"), ("listed", "values"), ("owner.kept", "items")}
+    held = {("tensor", "itself"), ("listed", "values"), ("listed['a']", "itself"), ("owner.kept", "items")}
+    assert set(holders_of(tensor, frame)) == held
     assert parameter_of(tensor, owner.called(other, tensor)[-1]) == ("*rest", 1, "itself")  # type: ignore[index]
     assert parameter_of(tensor, owner.called([tensor])[-1]) == ("first", 0, "items")  # type: ignore[index]
     assert parameter_of(tensor, owner.called(1, data=listed)[-1]) == ("data", None, "values")  # type: ignore[index]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.methods import OF_DICTS_ALONE
@@ -23,10 +22,16 @@ class DictUses:
     def __init__(self, body: list[ast.stmt], *, is_function: bool) -> None:
         self._body = body
         self._is_function = is_function
+        self._names: frozenset[str] | None = None
 
-    @cached_property
+    @property
     def names(self) -> frozenset[str]:
         """The names with such a use, in code without a test of their kind."""
+        if self._names is None:
+            self._names = self._found()
+        return self._names
+
+    def _found(self) -> frozenset[str]:
         used: set[str | None] = set()
         asked: set[str | None] = set()
         for node in self._nodes():

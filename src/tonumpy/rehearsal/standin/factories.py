@@ -160,7 +160,10 @@ def _default_of(kind: Any) -> Any:
         """The generator that the device has: what is done with it is done with that of the CPU."""
 
         def __new__(cls, device: Any) -> Any:
-            made = kind.__new__(cls, device)
+            """Without a look at what the program is shown: it has not begun, and may hide devices yet."""
+            made = torch._C.Generator.__new__(cls, "cpu")
+            made._wanted = torch.device(device)
+            _of_device[made._cdata] = made
             _defaults.add(made._cdata)
             return made
 
