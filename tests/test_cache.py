@@ -676,8 +676,8 @@ def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:
 
 # What asks the disk for something that findings rest on, and what reads data of the tool's own.
 _ASK = {"text/reading.py", "inference/index/folders.py", "inference/index/project.py", "inference/index/repository.py"}
-_READ_OWN = {"sinks/consumers.py", "sinks/taken/table.py", "inference/knowledge/tables.py", "inference/knowledge/libraries/rows.py"}
-_READ_OWN |= {"inference/habits/__init__.py", "rules/__init__.py"}
+_READ_OWN = {"sinks/consumers.py", "inference/knowledge/tables.py", "inference/knowledge/libraries/rows.py"}
+_READ_OWN |= {"sinks/taken/table.py", "inference/habits/__init__.py", "rules/__init__.py"}
 
 
 def test_nobody_asks_the_disk_but_those_who_record_it() -> None:

@@ -161,7 +161,7 @@ def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.M
 
 
 def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
-    """By the words that a file must hold to be parsed at all; without one of a risk nothing can be said of its calls."""
+    """By the words that a file must hold to be parsed at all; without one of a risk nothing is said of its calls."""
     found = [source for source in sources if may_hold_risks(source.text) and find_consumers(source)]
     assert len(found) > 20
     for source in found:
