@@ -82,10 +82,21 @@ dist.destroy_process_group()
 """
 
 
+LAUNCHERS = {
+    "torchrun": "torchrun --nproc-per-node 2 --master-port 29533",
+    "torch.distributed.run": "-m torch.distributed.run --nproc-per-node 2 --master-port 29534",
+    "accelerate": "accelerate launch --multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no "
+    "--dynamo_backend no --main_process_port 29535",
+}
+
+
 @pytest.mark.slow
-def test_torchrun_is_a_program(tmp_path: Path) -> None:
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_launcher_is_a_program(tmp_path: Path, launcher: str) -> None:
+    if launcher == "accelerate":
+        pytest.importorskip("accelerate")  # no part of the test extra
     (tmp_path / "train.py").write_text(JOINED)
-    words = ("torchrun", "--nproc-per-node", "2", "--master-port", "29533", "train.py")
+    words = (*LAUNCHERS[launcher].split(), "train.py")
     result = tonumpy(tmp_path, "rehearse", "--devices", "2", "-o", "report.txt", "--", *words)
     ranks = sorted(line for line in result.out.splitlines() if line.startswith("rank"))
     assert ranks == [f"rank {rank}: [3.0, 3.0] 2" for rank in range(2)], result.err
