@@ -126,6 +126,7 @@ def _marked(text: str) -> list[int]:
     return [row for row, line in enumerate(text.splitlines(), 1) if "# TNP109" in line]
 
 
+@pytest.mark.slow
 @needs_torch
 def test_operators_with_tensors_of_two_devices_are_told(tmp_path: Path) -> None:
     (tmp_path / "mixed.py").write_text(MIXED)

@@ -70,6 +70,7 @@ for number, path in enumerate(sys.argv[1:]):
 """
 
 
+@pytest.mark.slow
 def test_a_rehearsal_tells_of_own_code_alone(tmp_path: Path) -> None:
     """Of each of its files, though they hold the same code, which Python takes for equal."""
     pytest.importorskip("torch")

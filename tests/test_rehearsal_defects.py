@@ -37,6 +37,7 @@ print(list(filter(array.__contains__, [value])))  # TNP104
 """
 
 
+@pytest.mark.slow
 @needs_torch
 def test_a_tensor_is_looked_for_in_an_array(tmp_path: Path) -> None:
     (tmp_path / "within.py").write_text(IN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from rehearsal_runs import needs_torch, rehearse, tonumpy
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ array[:] = lengths  # TNP108 converts
 """
 
 
+@pytest.mark.slow
 def test_each_is_told_and_repaired_or_it_is_said_why_not(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     findings = rehearse(tmp_path, "program.py").findings
@@ -102,6 +104,7 @@ except BufferError:
 """
 
 
+@pytest.mark.slow
 def test_what_takes_tensors_by_dlpack(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(OF_DLPACK, "utf-8")
     done = tonumpy(tmp_path, "rehearse", "--output-format=concise", "--", "program.py")

@@ -69,6 +69,7 @@ print(torch.ones(2).to("cpu").device)
 """
 
 
+@pytest.mark.slow
 def test_devices_can_be_hidden(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HIDES)
     result = tonumpy(tmp_path, "rehearse", "-q", "-o", "report.txt", "--devices", "2", "program.py")

@@ -113,6 +113,7 @@ REFUSED_SAY = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_tensor_lies_where_it_was_put(tmp_path: Path) -> None:
     done = run(PLACES, tmp_path, devices=2)
     assert (done.code, done.output) == (0, PLACES_SAY), done.errors

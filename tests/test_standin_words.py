@@ -110,6 +110,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_its_name_is_seen_nowhere(tmp_path: Path) -> None:
     done = run(PROGRAM, tmp_path)
     assert (done.code, done.output) == (0, "True\n"), done.errors[-3000:]

@@ -73,6 +73,7 @@ print(kept(3), local(), waited())
 """
 
 
+@pytest.mark.slow
 @needs_torch
 def test_what_is_read_too_early_is_told(tmp_path: Path) -> None:
     shutil.copy(PROGRAM, tmp_path / "program.py")
