@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,6 +94,8 @@ OF_DLPACK = """\
 import numpy as np
 import torch
 
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
 x = torch.ones(3, requires_grad=True) * 2
 print(np.from_dlpack(x))  # TNP104
 print(torch.utils.dlpack.from_dlpack(x))  # TNP104
@@ -101,6 +104,9 @@ try:
     np.from_dlpack(x)  # the code itself makes it good
 except BufferError:
     print("detached", np.from_dlpack(x.detach()))
+y = torch.ones(3, device=device)
+print(np.from_dlpack(y))  # TNP104 on what has an accelerator
+print(np.from_dlpack(y, device="cpu"), torch.from_dlpack(y).device, torch.utils.dlpack.from_dlpack(y).device)
 """
 
 
@@ -108,6 +114,7 @@ except BufferError:
 def test_what_takes_tensors_by_dlpack(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(OF_DLPACK, "utf-8")
     done = tonumpy(tmp_path, "rehearse", "--output-format=concise", "--", "program.py")
-    assert done.out.count("BufferError") == done.out.count("TNP104") == 2, done.out
-    assert "program.py:5:" in done.out and "program.py:6:" in done.out
+    assert (done.out.count("BufferError"), done.out.count("TNP104")) == (2, 3), done.out
+    assert "program.py:7:" in done.out and "program.py:8:" in done.out
+    assert re.search(r"program.py:15:.*not on the CPU, so it raises (RuntimeError|BufferError)", done.out), done.out
     assert "detached [2. 2. 2.]" in done.out + done.err

@@ -194,12 +194,8 @@ def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sigh
         sighting.bit,
         of_items=None,
         keeps_value=False,
-        errors=_OF_DLPACK if spelt(function).endswith("from_dlpack") else (),
+        errors=tuple((sort, _error(sighting)) for sort in "gd") if spelt(function).endswith("from_dlpack") else (),
     )
-
-
-# What torch itself raises, whoever asks.
-_OF_DLPACK = (("g", "BufferError"),)
 
 
 def _as_seen(chain: Chain, sighting: Sighting) -> Chain:

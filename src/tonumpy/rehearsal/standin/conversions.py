@@ -77,7 +77,7 @@ class Conversions:
             return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
 
         def dlpack(self: Any, **options: Any) -> Any:
-            return self_._exported(self, options)
+            return self_._exported(self, options, is_for_numpy=_is_for_numpy(options))
 
         for replacement, name in (
             *((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")),
@@ -125,25 +125,30 @@ class Conversions:
                 warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
         raise type(error)(self._names.in_text(str(error))) from None
 
-    def _exported(self, tensor: Any, options: dict[str, Any]) -> Any:
-        """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks. Where a tensor lies, and
-        of which dtype, is the business of who takes it: that raises as it does."""
+    def _exported(self, tensor: Any, options: dict[str, Any], *, is_for_numpy: bool) -> Any:
+        """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
+        a device. Of which dtype it is, is the business of who takes it: that raises as it does."""
         reasons: list[Reason] = ["grad"] if tensor.requires_grad else []
         reasons += ["bit"] if tensor.is_conj() else []
+        error: BufferError | RuntimeError
         try:
-            return _dlpack(tensor, **options)
+            made = _dlpack(tensor, **options)
+            if tensor.is_cpu or not is_for_numpy:
+                return made
+            reasons, error = ["device"], _of_numpy("Unsupported device in DLTensor.")
         except BufferError as refusal:
             error = refusal
         if not reasons:
             raise error
-        is_handled = self._handlers.handle(BufferError)
+        is_handled = self._handlers.handle(type(error))
         told = (type(error).__name__, str(error))
         happened = event(tensor, "array", tuple(reasons), told, self._stacks, is_handled=is_handled)
         self._observer(happened, tensor)
         if self._stop or is_handled:
             raise error
         with torch.no_grad():
-            return _dlpack(torch._C.TensorBase.detach(tensor).resolve_conj(), **options)
+            detached = torch._C.TensorBase.detach(tensor).resolve_conj()
+            return _dlpack(detached.cpu() if is_for_numpy else detached, **options)
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
         """What NumPy made of a tensor that it was refused, as torch gives it where nothing is refused: a tensor, where
@@ -202,6 +207,19 @@ class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, *gradients: Any) -> Any:
         del gradients
         return torch.zeros_like(ctx.saved_tensors[0]), None
+
+
+def _is_for_numpy(options: dict[str, Any]) -> bool:
+    """Whether numpy.from_dlpack asks, without `device="cpu"`: it alone names a device and no stream."""
+    return "dl_device" in options and options["dl_device"] is None and "stream" not in options
+
+
+def _of_numpy(text: str) -> BufferError | RuntimeError:
+    """NumPy 2.4 raises RuntimeError, 2.5 BufferError."""
+    import numpy
+
+    version = tuple(map(int, numpy.__version__.split(".")[:2]))
+    return RuntimeError(text) if version < (2, 5) else BufferError(text)
 
 
 def _storage(tensor: Any) -> Any:
