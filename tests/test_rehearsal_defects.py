@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from rehearsal_runs import needs_torch, rehearse
 
 from tonumpy.config import Settings
@@ -14,8 +15,6 @@ from tonumpy.rehearsal.spool import Noted, Run
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    import pytest
 
     from tonumpy.inference.index.module import Module
     from tonumpy.observed.observed_conversions import Seen
