@@ -32,7 +32,6 @@ getattr(w, "numpy")()
 """
 
 
-@pytest.mark.slow
 def test_all_conversions_that_a_check_knows_are_counted(tmp_path: Path) -> None:
     """Calls of `.numpy()`, functions that convert what they are given, operators and indices."""
     (tmp_path / "sinks.py").write_text(SINKS)

@@ -76,7 +76,6 @@ cuda:0 cuda:0 cpu cuda:0 True
 """
 
 
-@pytest.mark.slow
 def test_compiled_code_runs(tmp_path: Path) -> None:
     done = run(SCRIPTS, tmp_path)
     assert (done.code, done.output) == (0, SCRIPTS_SAY), done.errors

@@ -121,7 +121,6 @@ PROGRAM = """
 WAYS = "general numpy asarray outside torch.Size([2]) torch.Size([2]) moved compared"
 
 
-@pytest.mark.slow
 def test_what_the_program_handles_is_raised(tmp_path: Path) -> None:
     done = run(PROGRAM.replace("x.numpy().shape", "torch.Size(x.numpy().shape)"), tmp_path)
     assert "OK" in done.errors and done.code == 0, done.errors
