@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
-from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
@@ -89,7 +89,7 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
     kinds = TENSOR if _may_always_raise(site) else ANY
     try:
         for one, other in pairs:
-            if not _reads_as_array(one, spelt) or not _may_be_a_tensor(other):
+            if not _reads_as_array(one, spelt) or not may_be_a_tensor_or_mask(other):
                 continue
             if (root := root_name(one)) is not None and root == root_name(other):
                 continue  # `mask[mask > 0]`
@@ -98,13 +98,6 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
     return False
-
-
-def _may_be_a_tensor(node: ast.expr) -> bool:
-    """By its spelling; a mask, `x > 0`, is what its first part is."""
-    while isinstance(node, ast.Compare):
-        node = node.left
-    return may_be_a_tensor(node, {})
 
 
 def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance

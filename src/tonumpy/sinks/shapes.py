@@ -101,6 +101,13 @@ _KINDS: dict[type[ast.expr], str] = {
 _PLAIN_CALLS = frozenset("len range int float str round".split())
 
 
+def may_be_a_tensor_or_mask(node: ast.expr) -> bool:
+    """By its spelling; a mask, `x > 0`, is what its first part is."""
+    while isinstance(node, ast.Compare):
+        node = node.left
+    return may_be_a_tensor(node, {})
+
+
 def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
     """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
     if isinstance(node, (ast.List, ast.Tuple)):

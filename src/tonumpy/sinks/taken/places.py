@@ -12,7 +12,7 @@ from functools import cache
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_flow import TENSOR
-from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -160,14 +160,7 @@ def _may_be_taken(site: OperationSite, risks: Callable[[], RiskFlow]) -> bool:
 
 def _reaches(nodes: Iterable[ast.expr], site: Site | OperationSite, risks: Callable[[], RiskFlow]) -> bool:
     try:
-        return any(_may_be_a_tensor(each) and risks().reaches(each, site.scopes, TENSOR) for each in nodes)
+        return any(may_be_a_tensor_or_mask(each) and risks().reaches(each, site.scopes, TENSOR) for each in nodes)
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False
-
-
-def _may_be_a_tensor(node: ast.expr) -> bool:
-    """By its spelling; a mask, `x > 0`, is what its first part is."""
-    while isinstance(node, ast.Compare):
-        node = node.left
-    return may_be_a_tensor(node, {})
