@@ -277,7 +277,7 @@ class Frame:
                 changed = after_part_changed(value, changed_object)
                 if changed is not value:
                     self.change(name, changed)
-            elif in_container is not None and type(value) in (Sequence, Mapping):
+            elif in_container is not None:
                 containers_under_keys += ".[" in name
                 if containers_under_keys > MAX_CONTAINERS_UNDER_KEYS and ".[" in name:
                     self.forget(name)  # the container around it tells what stands there, too
