@@ -1,8 +1,10 @@
 """Tensors that are taken for values, and those that are not: each line that a rehearsal must tell of says TNP206."""
 
+import importlib.util
 from collections import Counter
 
-import pandas as pd
+if importlib.util.find_spec("pandas") is not None:  # as libraries look for it before they import it
+    import pandas as pd
 import torch
 
 device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -22,7 +22,8 @@ inference.index inference.lattice inference.knowledge inference.habits inference
 inference.summaries
 inference.memory conversions inference sinks repair phrases related rules config own_files report observed
 pipeline device_lines
-answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending rehearsal.standin rehearsal
+answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending
+rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal
 """.split()
 
 

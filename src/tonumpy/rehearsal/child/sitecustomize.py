@@ -7,20 +7,16 @@ tonumpy nothing is imported before.
 from __future__ import annotations
 
 import atexit
-import copy
-import importlib.abc
 import importlib.util
 import json
 import os
 import sys
-import threading
+
+# Beside this file, whose folder is still on the path.
+from tonumpy_import_hook import WaitForImport  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-
     from tonumpy.rehearsal.ending import Ending
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,53 +31,6 @@ except ModuleNotFoundError as error:
     if error.name != "sitecustomize":
         raise
     sys.modules["sitecustomize"] = _OURS  # Python asks for it when it has been imported
-
-
-class WaitForTorch(importlib.abc.MetaPathFinder):
-    """Stands before all other finders, and lets them find. Whoever only looks for torch does not use it up."""
-
-    def __init__(self, begin: Callable[[], None]) -> None:
-        self._begin = begin
-        self._asking = threading.local()
-
-    def find_spec(self, fullname: str, path: object = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if fullname != "torch" or getattr(self._asking, "now", False):
-            return None
-        self._asking.now = True
-        try:
-            spec = self._found(fullname, path, target)
-        finally:
-            self._asking.now = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = then(spec.loader, self._begin)
-        return spec
-
-    def _found(self, fullname: str, path: object, target: ModuleType | None) -> ModuleSpec | None:
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(fullname, path, target) if find is not None and finder is not self else None
-            if spec is not None:
-                return spec
-        return None
-
-
-def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.abc.Loader:
-    """The same loader, of a type that is one of its type, which begins when it has loaded."""
-
-    def exec_module(_: object, module: ModuleType) -> None:
-        if module.__spec__ is not None:
-            module.__spec__.loader = loader
-        module.__loader__ = loader
-        loader.exec_module(module)
-        begin()
-
-    kind = type(loader)
-    found = copy.copy(loader)
-    try:
-        found.__class__ = type(kind.__name__, (kind,), {"exec_module": exec_module, "__module__": kind.__module__})
-    except TypeError:  # a loader that is written in C; the end tells that torch was not seen
-        return loader
-    return found
 
 
 class Child:
@@ -133,4 +82,4 @@ class Child:
 
 
 if _VARIABLE in os.environ:
-    sys.meta_path.insert(0, WaitForTorch(Child(os.environ[_VARIABLE]).begin))
+    sys.meta_path.insert(0, WaitForImport("torch", Child(os.environ[_VARIABLE]).begin))

@@ -8,19 +8,18 @@ program has imported it.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
     from tonumpy.rehearsal.events import Observer
@@ -55,9 +54,23 @@ class Taken:
         if "pandas" in sys.modules:
             self._patch_pandas(sys.modules["pandas"], patches)
         else:
-            finder = _Finder(lambda module: self._patch_pandas(module, patches))
-            sys.meta_path.insert(0, finder)
-            patches.on_exit(finder.leave)
+            self._wait_for_pandas(patches)
+
+    def _wait_for_pandas(self, patches: Patches) -> None:
+        def begin() -> None:
+            leave()
+            try:
+                self._patch_pandas(sys.modules["pandas"], patches)
+            except Exception as problem:
+                warn(f"pandas is not followed ({type(problem).__name__}: {problem})")
+
+        def leave() -> None:
+            if hook in sys.meta_path:
+                sys.meta_path.remove(hook)
+
+        hook = WaitForImport("pandas", begin)
+        sys.meta_path.insert(0, hook)
+        patches.on_exit(leave)
 
     def _patch_pandas(self, pandas: ModuleType, patches: Patches) -> None:
         for kind in (pandas.Series, pandas.Index, pandas.DataFrame):
@@ -119,34 +132,3 @@ def _in_rows(data: Any) -> list[Any]:
         elif isinstance(data, list):
             found.append(part)
     return [each for each in found if isinstance(each, torch.Tensor) and each.dim() == 0]
-
-
-class _Finder:
-    """Of importers the first: has a module patched when it has been imported."""
-
-    def __init__(self, patch: Callable[[ModuleType], None]) -> None:
-        self._patch = patch
-        self._is_left = True
-
-    def leave(self) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
-        if name != "pandas" or not self._is_left:
-            return None
-        self._is_left = False
-        spec = importlib.util.find_spec(name)
-        loader = None if spec is None else spec.loader
-        if loader is not None and hasattr(loader, "exec_module"):
-            execute = loader.exec_module
-
-            def execute_and_patch(module: ModuleType) -> None:
-                execute(module)
-                try:
-                    self._patch(module)
-                except Exception as problem:
-                    warn(f"pandas is not followed ({type(problem).__name__}: {problem})")
-
-            loader.exec_module = execute_and_patch  # type: ignore[method-assign]
-        return spec
