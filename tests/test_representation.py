@@ -17,10 +17,9 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
-from tonumpy.conversions import LINKS_OF_DTYPE
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
-from tonumpy.inference.lattice.dtypes import is_dtype_name
+from tonumpy.inference.lattice.dtypes import LINKS_OF_DTYPE, is_dtype_name
 from tonumpy.inference.lattice.joins import sequence_of
 from tonumpy.inference.lattice.values import Arguments, Constant
 from tonumpy.inference.lattice.values import Tensor as Facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.dtypes import is_choice, is_integral, link_of_dtype, may_lack
 from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, of_cuts, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
@@ -36,24 +36,6 @@ if TYPE_CHECKING:
         "tensor first",
     ]
 
-# What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
-LINKS_OF_DTYPE = {
-    "bfloat16": "float",
-    "float8_e4m3fn": "float",
-    "float8_e4m3fnuz": "float",
-    "float8_e5m2": "float",
-    "float8_e5m2fnuz": "float",
-    "float8_e8m0fnu": "float",
-    "float4_e2m1fn_x2": None,
-    "complex32": "cfloat",
-    "chalf": "cfloat",
-    "quantized": "dequantize",
-    "qint8": "dequantize",
-    "quint8": "dequantize",
-    "qint32": "dequantize",
-    "quint4x2": "dequantize",
-    "quint2x4": "dequantize",
-}
 LINKS_OF_BIT = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
 
 
@@ -289,7 +271,7 @@ class ImplicitConversion(NamedTuple):
         if not self.never and self.risks == ("learns",) and self._is_doubtful:
             return "low"
         always = bool(self.never) or self.mixture in ALWAYS_WRONG
-        speaks = always or self.is_certain_to_raise or self.is_sent or is_made_by_model
+        speaks = always or self.is_certain_to_raise or self.is_sent or self.is_of_chosen_dtype or is_made_by_model
         return "high" if self.certainty == "tensor" and speaks else "medium"
 
     @property
@@ -337,7 +319,7 @@ class ImplicitConversion(NamedTuple):
         """The methods that make of it what NumPy has; None where torch has nothing for it."""
         methods = {
             "layout": "to_dense",
-            "dtype": LINKS_OF_DTYPE.get(self.dtype or ""),
+            "dtype": link_of_dtype(self.dtype),
             "bit": LINKS_OF_BIT.get(self.bit or ""),
         }
         links = tuple(link for lacking in self._lacks if (link := methods[lacking]) is not None)
@@ -349,17 +331,23 @@ class ImplicitConversion(NamedTuple):
         found: list[Literal["layout", "dtype", "bit"]] = []
         if self.layout is not None:
             found.append("layout")
-        if self.dtype in LINKS_OF_DTYPE:
+        if may_lack(self.dtype):
             found.append("dtype")
         if self.bit is not None:
             found.append("bit")
         return found
 
     @property
+    def is_of_chosen_dtype(self) -> bool:
+        """Whether all that NumPy may lack of it is its dtype, which the code in sight chooses at run time."""
+        return self._lacks == ["dtype"] and is_choice(self.dtype)
+
+    @property
     def is_certain_to_raise(self) -> bool:
         """Of a conversion at risk: not where a device alone is doubtful, which may turn out to be the CPU."""
         is_elsewhere = self.on_cpu is False and not self.device_is_proved
-        return is_elsewhere or bool(self._lacks) or (self.requires_grad is True and not self.grad_is_proved)
+        lacks = bool(self._lacks) and not self.is_of_chosen_dtype
+        return is_elsewhere or lacks or (self.requires_grad is True and not self.grad_is_proved)
 
 
 def _without_habits(conversion: _Judged, habits: Collection[str] | None, weak: Strength = Strength.HABIT) -> _Judged:

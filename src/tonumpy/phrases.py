@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import Conversion
+from tonumpy.inference.lattice.dtypes import choices, is_choice, may_lack
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.quoted import quoted
@@ -86,7 +87,7 @@ _RISKS = {
     "elsewhere": ("is not on the CPU", "TypeError"),
     "sent": ("is on a device chosen at run time", "TypeError"),
     "layout": ("has {0.layout} layout, which NumPy lacks", "TypeError"),
-    "dtype": ("{kind}, which NumPy lacks", "TypeError"),
+    "dtype": ("{kind}", "TypeError"),
     "bit": ("has its {0.bit} bit set", "RuntimeError"),
 }
 # As the tables of other libraries call them.
@@ -135,13 +136,24 @@ def _risks_told(conversion: ImplicitConversion) -> str:
         return f"{' and '.join(told)}, so it gives other data, and raises nothing"
     if conversion.risks == ("sent",):
         return f"{told[0]}: {who} raises {errors[0]} if that is a GPU"
+    if conversion.risks == ("dtype",) and is_choice(conversion.dtype):
+        return f"{told[0]}: {who} {dtype_chosen(conversion.dtype)}"
     is_lacking = not {"layout", "dtype"}.isdisjoint(conversion.risks)
     when = _WHILE_ON if conversion.grad_mode is None and conversion.risks in _OF_GRAD_ALONE else ""
     return f"{' and '.join(told)}{': raises' if is_lacking else f', so {who} raises'} {' or '.join(errors)}{when}"
 
 
 def _kind_of_dtype(conversion: ImplicitConversion) -> str:
-    return "is quantized" if conversion.dtype == "quantized" else f"has dtype `{conversion.dtype}`"
+    if is_choice(conversion.dtype):
+        return "has a dtype chosen at run time"
+    what = "is quantized" if conversion.dtype == "quantized" else f"has dtype `{conversion.dtype}`"
+    return f"{what}, which NumPy lacks"
+
+
+def dtype_chosen(dtype: str | None) -> str:
+    """When a conversion raises for a dtype that is chosen at run time."""
+    lacking = [f"`{name}`" for name in choices(dtype) if may_lack(name)]
+    return f"raises TypeError if that is {' or '.join(lacking)}, which NumPy lacks"
 
 
 def shares(conversion: Conversion | ImplicitConversion) -> str:

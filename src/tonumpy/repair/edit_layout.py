@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
+from tonumpy.inference.lattice.dtypes import is_widened_safely
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import (
     AddCopy,
@@ -81,7 +82,7 @@ def _applicability(
     if _is_echoed(conversion.candidate, source):
         return "display-only"
     widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
-    if widens and are_bytes_read(conversion.candidate):
+    if widens and (are_bytes_read(conversion.candidate) or not is_widened_safely(conversion.dtype)):
         return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
 

@@ -3,8 +3,10 @@
 ## What it does
 
 Reports a conversion of a tensor whose dtype is proved to have no NumPy counterpart: `bfloat16`, the `float8` dtypes,
-`complex32` and the quantized ones. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is
-among them; what `torch.autocast` or a default dtype makes is not, and a rehearsal finds that.
+`complex32` and the quantized ones; or is chosen at run time among dtypes of which NumPy lacks one: `torch.bfloat16 if
+args.bf16 else torch.float32`, `DTYPES[args.dtype]`, and, in a module that speaks of bfloat16, `getattr(torch,
+args.dtype)`. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is among them; what
+`torch.autocast` or a default dtype makes is not, and a rehearsal finds that.
 
 ## Why is this bad
 
@@ -36,7 +38,8 @@ GPU memory. `float32` holds every `bfloat16` and `float8` exactly.
 
 ## Fix safety
 
-Safe, as the conversion raised before; unsafe where the bytes or the dtype of the array are read (`tobytes`, `.nbytes`,
+Safe, as the conversion raised before; unsafe where the dtype may be another than `float32` that NumPy has, such as
+`float16`, which would become `float32`, and where the bytes or the dtype of the array are read (`tobytes`, `.nbytes`,
 a hash, a socket): those of `float32` are others, and `.view(torch.uint8)` keeps them. The fix adds `.float()`,
 `.cfloat()` for `complex32` (`.float()` would drop the imaginary part) or `.dequantize()` for quantized tensors. torch
 has no such method for packed dtypes such as `float4_e2m1fn_x2`.
@@ -46,8 +49,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from tonumpy.conversions import LINKS_OF_DTYPE
+from tonumpy.inference.lattice.dtypes import is_choice, link_of_dtype, may_lack
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.phrases import dtype_chosen
 from tonumpy.repair.operations import AddLinks
 from tonumpy.text.bytes_read import are_bytes_read
 
@@ -71,15 +75,18 @@ def concerns(complete: Complete) -> list[Candidate]:
 
 def check(conversion: Conversion) -> str | None:
     dtype = conversion.dtype
-    if dtype not in LINKS_OF_DTYPE:
+    if not may_lack(dtype):
         return None
-    what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
-    told = f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
+    if is_choice(dtype):
+        told = f"`.numpy()` on a tensor of a dtype chosen at run time: {dtype_chosen(dtype)}"
+    else:
+        what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
+        told = f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
     if dtype != "quantized" and are_bytes_read(conversion.candidate):
         return f"{told}; the same bytes are those of `.view(torch.uint8)`"
     return told
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    link = LINKS_OF_DTYPE[conversion.dtype or ""]
+    link = link_of_dtype(conversion.dtype)
     return (AddLinks(conversion.candidate.attribute, (link,)),) if link else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.dtypes import join_dtype
+from tonumpy.inference.lattice.dtypes import join_dtype, may_lack
 from tonumpy.inference.lattice.evidence import cut_off, joined
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.values import (
@@ -74,11 +74,17 @@ def join(first: Value, second: Value) -> Value:
 def outlived(kept: Value, made: Value) -> Value:
     """What a path leaves as it was, where another has replaced it by what requires no grad, as a validation loop under
     no_grad does: that it was made of parameters no longer speaks for what is left."""
+    if isinstance(kept, Tensor) and isinstance(made, Tensor) and _is_widened(kept.dtype, made.dtype):
+        kept = kept._replace(dtype=None)  # `if x.dtype == torch.bfloat16: x = x.float()`
     if not isinstance(kept, (Tensor, Unknown)) or not (kept.param_taint or kept.requires_grad):
         return kept
     if not isinstance(made, (Tensor, Unknown)) or not (made.requires_grad is False or made.is_replaced):
         return kept
     return kept._replace(param_taint=False, requires_grad=None, is_replaced=True)
+
+
+def _is_widened(kept: str | None, made: str | None) -> bool:
+    return may_lack(kept) and made is not None and not may_lack(made)
 
 
 def join_all(values: Iterable[Value]) -> Value:
@@ -156,7 +162,7 @@ def _merge_library_objects(first: LibraryObject, second: LibraryObject) -> Libra
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
         _join_made_from(first, second),
-        first.dtype if first.dtype == second.dtype else None,
+        join_dtype(first.dtype, second.dtype),
         first.evidence | second.evidence,
         _sent_on_one_path(first, second),
     )
@@ -171,7 +177,7 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
         first.written | second.written,
-        first.dtype if first.dtype == second.dtype else None,
+        join_dtype(first.dtype, second.dtype),
         evidence=first.evidence | second.evidence,
         is_moved=first.is_moved or second.is_moved,
         device_taint=_sent_on_one_path(first, second),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from enum import IntEnum
 
-from tonumpy.inference.lattice.dtypes import is_dtype_name
+from tonumpy.inference.lattice.dtypes import choice_of, choices, is_choice, is_dtype_name
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
@@ -389,11 +389,25 @@ def truth_of(value: Value) -> Fact:
 
 
 def dtype_of(value: Value | None) -> str | None:
-    """The name of a dtype argument: `torch.long` gives "long"; None where it is not known."""
+    """The name of a dtype argument: `torch.long` gives "long", and of several a choice; None where it is not known."""
     if isinstance(value, Symbol):
         name = value.name.rpartition(".")[2]
         return name if is_dtype_name(name) else None
+    if isinstance(value, Union):
+        parts = [dtype_of(each) for each in value.members]
+        return choice_of(parts) if all(map(_is_of_dtype, value.members, parts)) else None
     return None
+
+
+def _is_of_dtype(value: Value, known: str | None) -> bool:
+    return known is not None or value == NONE or isinstance(value, Unknown) or value == NonTensor("dtype")
+
+
+def of_dtype(dtype: str | None) -> Value:
+    """What `x.dtype` is: the reverse."""
+    if is_choice(dtype):
+        return Union(tuple(map(of_dtype, choices(dtype))))
+    return Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else NonTensor("dtype")
 
 
 def tensor_facts(value: Value) -> tuple[Fact, Fact]:

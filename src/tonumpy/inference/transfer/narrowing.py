@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import reduce
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path, path_of
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_integral
+from tonumpy.inference.lattice.dtypes import choices as choices_of
+from tonumpy.inference.lattice.dtypes import is_integral, join_dtype, may_lack
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -356,8 +358,11 @@ def _narrow_by_membership(frame: Frame, left: ast.expr, right: ast.expr, is_in: 
 def narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_one: bool) -> None:
     """What a device or dtype, which is or is not one of these, shows of its tensor."""
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
-        if is_one and all(is_integral(dtype_of(frame.evaluator.expression(frame, each))) for each in choices):
+        dtypes = [dtype_of(frame.evaluator.expression(frame, each)) for each in choices]
+        if is_one and all(map(is_integral, dtypes)):
             _narrow_to_whole_numbers(frame, left.value)
+        elif any(map(may_lack, dtypes)):
+            _narrow_dtype(frame, left.value, dtypes, is_one)
         return
     subject = _subject_of_device(left)
     current = None if subject is None else current_value(frame, subject)
@@ -376,6 +381,15 @@ def narrow_by_one_of(frame: Frame, left: ast.expr, choices: list[ast.expr], is_o
             return
     if is_cpu is not None:
         _refine_device(frame, current, on_cpu=is_cpu is is_one)
+
+
+def _narrow_dtype(frame: Frame, subject: ast.expr, dtypes: list[str | None], is_one: bool) -> None:
+    """`x.dtype == torch.bfloat16`: what is none of these may be the rest of what it may be."""
+    current = current_value(frame, subject)
+    if current is None or not isinstance(current[1], Tensor):
+        return
+    left = dtypes if is_one else [each for each in choices_of(current[1].dtype) if each not in dtypes]
+    frame.refine(current[0], current[1]._replace(dtype=reduce(join_dtype, left) if left else None))
 
 
 def _refine_device(frame: Frame, current: tuple[str, Value], *, on_cpu: bool) -> None:

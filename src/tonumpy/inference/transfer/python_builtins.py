@@ -18,6 +18,8 @@ from tonumpy.inference.lattice.values import (
     NonTensor,
     Nothing,
     Sequence,
+    Symbol,
+    Union,
     Unknown,
     Value,
     is_number,
@@ -101,10 +103,14 @@ def _sum(frame: Frame, given: tuple[Value, ...]) -> Value:
     return combine((item_of(frame, given[0]), *given[1:2]), frame.grad_mode)
 
 
+# What a module gets from torch by a name that is told at run time, where it speaks of bfloat16.
+_SOME_DTYPE = Union((Symbol("torch.bfloat16"), NonTensor("dtype")))
+
+
 def _getattr(frame: Frame, given: tuple[Value, ...]) -> Value | None:
     names = list(filter(str.isidentifier, _words(given[1]))) if len(given) >= 2 else []
     if not names:
-        return None
+        return _SOME_DTYPE if given[:1] == (Symbol("torch"),) and frame.module.text.says("holds", "bfloat16") else None
     return _instead_of(join_all(resolve(frame, attribute_of(frame, given[0], each)) for each in names), *given[2:3])
 
 

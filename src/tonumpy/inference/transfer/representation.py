@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, may_lack
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -145,7 +145,7 @@ def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], re
 
 def without_narrow_dtype(module: Module, result: Value) -> Value:
     """What an operation makes of bfloat16 may be of another dtype, where a module speaks of autocast."""
-    if isinstance(result, Tensor) and result.dtype == "bfloat16" and module.text.says("holds", "autocast"):
+    if isinstance(result, Tensor) and may_lack(result.dtype) and module.text.says("holds", "autocast"):
         return result._replace(dtype=None)
     return result
 

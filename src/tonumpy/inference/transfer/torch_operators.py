@@ -19,7 +19,6 @@ from tonumpy.inference.lattice.values import (
     NonTensor,
     Nothing,
     Sequence,
-    Symbol,
     Tensor,
     Union,
     Unknown,
@@ -31,6 +30,7 @@ from tonumpy.inference.lattice.values import (
     max_device_taint,
     may_be,
     members,
+    of_dtype,
     resting_on,
     same,
     tensor_facts,
@@ -68,7 +68,7 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
     if name == "device":
         return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
     if name == "dtype":
-        return Symbol(f"torch.{tensor.dtype}") if tensor.dtype and is_dtype_name(tensor.dtype) else NonTensor("dtype")
+        return of_dtype(tensor.dtype)
     if name == "is_cuda":
         return NonTensor("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
     if name == "requires_grad":
