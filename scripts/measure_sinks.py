@@ -44,6 +44,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import torch  # noqa: E402
 from accelerator import register  # noqa: E402
 from sink_trials import operations  # noqa: E402
+from sink_trials.claims import disproved  # noqa: E402
 from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
@@ -149,6 +150,7 @@ def main() -> int:
     parser.add_argument("libraries", nargs="*", help="by the names that they are imported by")
     parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
+    parser.add_argument("--claims", action="store_true", help="name the claims of every tensor that one disproves")
     parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
     parser.add_argument("--only", default="", help="a pattern of names: these lines alone are measured and replaced")
     parser.add_argument("--operations", action="store_true", help="what is no call of a function that converts, alone")
@@ -186,6 +188,10 @@ def main() -> int:
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
+        if arguments.claims:
+            lines = list(disproved(library, json.loads(path_of(library).read_text("utf-8")), folder))
+            print("\n".join(lines), flush=True)
+            os._exit(1 if lines else 0)
         rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit, arguments.only)
         modules = modules_of(library.root, library.modules, library.walks)
         text = mended(library, rows) if arguments.only else written(library, versions, rows, modules)

@@ -70,7 +70,7 @@ def forked(work: Callable[[], Iterator[Row]], seconds: float, folder: Path) -> l
     return rows[:-1] if rows and rows[-1] == {} else [*rows, {"unfinished": True}]
 
 
-def _trier(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
+def trier_of(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
     before = thing_of(library, library.before) if library.before else None
 
     def made() -> Callable[..., Any]:
@@ -83,18 +83,18 @@ def _trier(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
 
 def of_function(name: str, function: Callable[..., Any], library: Library) -> Iterator[Row]:
     """One row: the parameters that take an array, and what becomes of a tensor there."""
-    yield measured(name, function, _trier(library, lambda: function))
+    yield measured(name, function, trier_of(library, lambda: function))
 
 
 def of_class(name: str, kind: type, library: Library, known: set[str]) -> Iterator[Row]:
     """Of its constructor, then of each method that is not known by its code already."""
-    trier = _trier(library, lambda: kind)
-    calls = _calls_of(kind, trier)
+    trier = trier_of(library, lambda: kind)
+    calls = calls_found(kind, trier)
     yield measured(name, kind, trier, calls)
     bare = Call(())
     makers = [*([bare] if trier.works(bare) else []), *calls[:1]]
     if makers:
-        yield from of_object(name, _copied(partial(_fitted, trier, makers[0])), library, known)
+        yield from of_object(name, _copied(partial(fitted, trier, makers[0])), library, known)
 
 
 def _copied(make: Callable[[], object]) -> Callable[[], object]:
@@ -107,7 +107,7 @@ def _copied(make: Callable[[], object]) -> Callable[[], object]:
     return partial(pickle.loads, data)
 
 
-def _fitted(trier: Trier, call: Call) -> object:
+def fitted(trier: Trier, call: Call) -> object:
     """An object of the class; an estimator is fitted, as others of its methods ask for that."""
     thing = trier.run(call)
     if hasattr(thing, "fit") and hasattr(thing, "get_params"):
@@ -131,7 +131,7 @@ def methods_in(make: Callable[[], object]) -> Iterator[Row]:
 
 
 def of_method(name: str, make: Callable[[], object], method: str, code: str, library: Library) -> Iterator[Row]:
-    trier = _trier(library, lambda: getattr(make(), method))
+    trier = trier_of(library, lambda: getattr(make(), method))
     yield {**measured(f"{name}#{method}", getattr(make(), method), trier), "code": code}
 
 
@@ -152,17 +152,17 @@ def measured_by_hand(library: Library, text: str) -> Iterator[Row]:
     thing = next((each for each in library.things if f"{library.root}.{each.name}" == owner), None)
     if thing is None:
         function = function_of(path)
-        trier = _trier(library, lambda: function)
+        trier = trier_of(library, lambda: function)
     else:
         make = thing_of(library, thing.make)
-        trier = _trier(library, lambda: _bound(make(), method))
-        function, path = _bound(make(), method), f"{owner}#{method}"
+        trier = trier_of(library, lambda: bound_method(make(), method))
+        function, path = bound_method(make(), method), f"{owner}#{method}"
     row = measured(path, function, trier, [call])
     assert row["found"], f"{text} works neither with arrays nor with what holds them"
     yield row
 
 
-def _bound(thing: object, method: str) -> Callable[..., Any]:
+def bound_method(thing: object, method: str) -> Callable[..., Any]:
     """A method; what assigns to an attribute, `positions=`; or an operator as Python runs it, `__mul__`, `__rmul__`."""
     name = method.strip("_")
     if method.endswith("="):
@@ -186,7 +186,7 @@ def function_of(name: str) -> Callable[..., Any]:
 def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[Call] | None = None) -> Row:
     parameters = parameters_of(function)
     found: dict[str, dict[str, Any]] = {}
-    calls = _calls_of(function, trier) if calls is None else calls
+    calls = calls_found(function, trier) if calls is None else calls
     tried = set()
     end = time.process_time() + _SECONDS_OF_TRIALS
     for call in calls:
@@ -198,25 +198,32 @@ def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[
                 continue  # beside another parameter, it does the same
             tried.add((place, call.text_at(slot), len(call.positional)))
             for way, outcome in trier.outcomes(call, slot).items():
-                if not outcome.never or not _is_ever_taken(trier, call, slot, way, parameters, outcome.later):
-                    found.setdefault(json.dumps(place), {}).setdefault(way, []).append([str(call), *outcome])
+                beside = _taken_beside(trier, call, slot, way, parameters, outcome.later) if outcome.never else call
+                # What is taken beside an option may still be refused there if it requires grad.
+                said = outcome if beside in (call, None) else trier.outcomes(beside, slot).get(way)
+                if said is not None:
+                    found.setdefault(json.dumps(place), {}).setdefault(way, []).append([str(beside or call), *said])
     return {"name": name, "accepts": bool(calls), "found": found}
 
 
-def _calls_of(function: Callable[..., Any], trier: Trier) -> list[Call]:
+def calls_found(function: Callable[..., Any], trier: Trier) -> list[Call]:
     """Calls after which arrays last, where there are such."""
     found = calls_of(function, trier.lasts) if trier.has_step else []
     return calls_of(function, trier.works) if not found and trier.takes_some == trier.has_step else found
 
 
-def _is_ever_taken(
+def _taken_beside(
     trier: Trier, call: Call, slot: int | str, way: str, parameters: list[Parameter], later: bool
-) -> bool:
-    """Whether a tensor that is refused works beside an option: `np.any(x, axis=0)`."""
-    return any(
-        trier.works(beside, slot, lambda array, given=given: given(tensors_of(array, "plain")[0]), later)
-        for beside in with_options(call, parameters)
-        for given in WAYS[way]
+) -> Call | None:
+    """The call with an option beside which a tensor that is refused works, if there is one: `np.any(x, axis=0)`."""
+    return next(
+        (
+            beside
+            for beside in with_options(call, parameters)
+            for given in WAYS[way]
+            if trier.works(beside, slot, lambda array, given=given: given(tensors_of(array, "plain")[0]), later)
+        ),
+        None,
     )
 
 
@@ -291,7 +298,7 @@ def differing(library: Library, table: dict[str, list[str] | str], every: int, f
 
 def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
     function = function_of(name if name.startswith("mpl_toolkits.") else f"{library.root}.{name}")
-    trier = _trier(library, lambda: function)
+    trier = trier_of(library, lambda: function)
     parameters = parameters_of(function)
     texts = []
     for text in entry:

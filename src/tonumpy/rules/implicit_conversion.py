@@ -13,8 +13,8 @@ that this fails:
 
 Such functions are known for NumPy, Matplotlib, pandas, SciPy and [other libraries](../reference/sinks.md). What
 callers in the same module pass to a function counts too, and so do functions that are handed over: `map(np.asarray,
-tensors)`, and the result of an objective given to an optimizer of SciPy, `minimize(objective, start)`. There is one
-finding a call, at its first failing argument.
+tensors)`, and the result of a function that an optimizer, sampler or solver calls, `minimize(objective, start)`. There
+is one finding a call, at its first failing argument.
 
 Some objects keep the tensor that they are made with, and fail when they are drawn or used: `ax.add_patch(patch)` for
 `patch = plt.Rectangle((x, y), width, height)`. The finding is at the call that made them.

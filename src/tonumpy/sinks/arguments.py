@@ -7,8 +7,8 @@ import ast
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.knowledge.callbacks import caller_of, named
 from tonumpy.inference.knowledge.chains import Chain, chain_of
-from tonumpy.inference.knowledge.scipy_optimizers import ERRORS, OPTIMIZERS
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.values import (
     NONE,
@@ -159,14 +159,16 @@ def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observatio
 
 
 def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
-    """To an optimizer of SciPy; others may call the function as well."""
+    """To a library that calls the function; others may call it as well."""
+    caller = caller_of(site.called_by)
     assert site.call.value is not None
+    assert caller is not None
     result = Argument(site.call.value, None, None, {"tensor": EVERY, "items": EVERY})
     for node, value, of_items, _ in tensors_in(result, seen.receiver):
         facts = facts_of(value)
         if facts is not None:
-            found = made_of(site, OPTIMIZERS, node, facts, seen, evidence_in(value))
-            yield found._replace(of_items=of_items, errors=ERRORS)
+            found = made_of(site, named(site.called_by), node, facts, seen, evidence_in(value))
+            yield found._replace(of_items=of_items, errors=caller.errors)
 
 
 def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:

@@ -1,4 +1,4 @@
-"""From a module to the results that SciPy's optimizers get from functions they call, and convert to arrays.
+"""From a module to the results that other libraries get from functions they call, and convert to arrays.
 
 An optimizer works with tensors, and raises for one that requires grad or is on an accelerator.
 """
@@ -9,9 +9,10 @@ import ast
 
 from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.knowledge.scipy_optimizers import functions_given, is_optimizer
+from tonumpy.inference.knowledge.callbacks import ROOTS, caller_of, functions_given, words_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
+from tonumpy.sinks.shapes import roots_of
 from tonumpy.sinks.sink_calls import find_consumers, imported
 from tonumpy.text import candidates
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -38,28 +39,37 @@ def find_given(module: Module, risks: RiskFlow) -> list[Site | ReturnSite]:
 
 def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
     """The `return` statements of such functions."""
-    rows = source.rows_with("optimize")
-    names = imported(source) if rows else {}
-    if not any(full.partition(".")[0] == "scipy" for full in names.values()):
+    if not any(map(source.text.__contains__, words_of(ROOTS))):
         return []
-    rows = [node.lineno for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _optimizes(node, names)]
-    calls = candidates.find_calls(source, sorted(set(rows)), lambda call: _optimizes(call, names))
-    returns = [each for call in calls for function in _handed(call) for each in _returns(function)]
-    wanted = {id(each) for each in returns}
-    at = sorted({each.lineno for each in returns})
-    sites = candidates.find_returns(source, at, lambda node: id(node) in wanted)
+    names = imported(source)
+    if not any(map(source.text.__contains__, words_of(roots_of(names)))):
+        return []
+    rows = [node.lineno for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _called(node, names)]
+    calls = candidates.find_calls(source, sorted(set(rows)), lambda call: bool(_called(call, names)))
+    wanted: dict[int, str] = {}
+    at = set()
+    for site in calls:
+        called = _called(site.call, names)
+        for each in (each for function in _handed(site, called) for each in _returns(function)):
+            wanted.setdefault(id(each), called)
+            at.add(each.lineno)
+    sites = candidates.find_returns(source, sorted(at), lambda node: id(node) in wanted)
+    sites = [each._replace(called_by=wanted[id(each.call)]) for each in sites]
     return [each for each in sites if each.call.value is not None and risks.reaches(each.call.value, each.scopes)]
 
 
-def _optimizes(call: ast.Call, names: Names) -> bool:
+def _called(call: ast.Call, names: Names) -> str:
+    """The full name of what is called, if it calls what it is given."""
     root, dot, rest = (path_of(call.func) or "").partition(".")
-    return root in names and is_optimizer(f"{names[root]}{dot}{rest}")
+    name = f"{names[root]}{dot}{rest}" if root in names else ""
+    return name if caller_of(name) is not None else ""
 
 
-def _handed(site: Site) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _handed(site: Site, called: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     owner = class_around(site.scopes)
     around: tuple[Scope, ...] = tuple(scope for scope in site.scopes if not isinstance(scope, ast.ClassDef))
-    for node in functions_given(site.call):
+    caller = caller_of(called)
+    for node in functions_given(site.call, caller) if caller is not None else ():
         scopes = around if isinstance(node, ast.Name) else () if owner is None else (owner,)
         name = node.id if isinstance(node, ast.Name) else (path_of(node) or "").removeprefix("self.")
         for scope in reversed(scopes):

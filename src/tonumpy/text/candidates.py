@@ -108,13 +108,15 @@ class OperationSite(NamedTuple):
 
 
 class ReturnSite(NamedTuple):
-    """A `return` whose value somebody else converts, with what is said of its place under Candidate."""
+    """A `return` whose value somebody else converts, with what is said of its place under Candidate; `called_by`: the
+    function of a library that calls the one at hand."""
 
     call: ast.Return
     scopes: tuple[Scope, ...]
     guards: tuple[Guard, ...]
     statement: ast.stmt
     string: ast.expr | None
+    called_by: str = ""
 
 
 class _Search(NamedTuple):

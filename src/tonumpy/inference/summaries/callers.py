@@ -6,14 +6,14 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module, callers_in_scripts
-from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
+from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names, path_of
 from tonumpy.inference.index.references import (
     class_around,
     is_on_self,
     read_by_calls,
     references_to,
 )
-from tonumpy.inference.knowledge.scipy_optimizers import is_optimizer
+from tonumpy.inference.knowledge.callbacks import caller_of
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
@@ -229,7 +229,7 @@ class Callers:
         frame = self._analysis.entries.frame(module, group[0].scopes, targets, names, bound=receivers)
         if passed_to:
             entries = self._analysis.watched[id(function.node)]
-            optimised = None if entries else _given_by_scipy(function, frame, passed_to)
+            optimised = None if entries else _given_by_library(function, frame, passed_to)
             if optimised is not None:
                 joined.add(optimised.arguments, optimised.grad_mode)
                 return True
@@ -269,7 +269,7 @@ _CALLING = frozenset(("torch", "torchvision", "torchaudio", "monai", "scipy")) |
 
 def _never_calls(module: Module, scopes: Items[ast.AST], call: ast.Call) -> bool:
     """Whether a function is given to a library, in whose code nobody follows it: `Trainer(metrics=metrics)`."""
-    function = call.func
+    function, inside = call.func, (path_of(call.func) or "").partition(".")[1:]
     while isinstance(function, ast.Attribute):
         function = function.value
     if not isinstance(function, ast.Name) or not isinstance(scopes[-1], ast.Module):
@@ -284,6 +284,7 @@ def _never_calls(module: Module, scopes: Items[ast.AST], call: ast.Call) -> bool
             not each.level and each.module.partition(".")[0] not in _CALLING and module.resolve(each) is None
             for each in imports
         )
+        and all(caller_of("".join((each.full_name, *inside))) is None for each in imports)
     )
 
 
@@ -292,15 +293,15 @@ def _are_texts(values: list[Value]) -> bool:
     return len({each.value for each in values if isinstance(each, Constant) and isinstance(each.value, str)}) > 1
 
 
-def _given_by_scipy(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
-    """How SciPy's optimizers call what they are given: the first argument is an array, or a number."""
+def _given_by_library(function: Function, frame: Frame, passed_to: list[ast.Call]) -> Entry | None:
+    """How a library calls what it is given: the first argument is an array, or a number."""
     parameters = parameter_names(function.node.args)
     for call in passed_to:
         seen = frame.seen.observations.get(id(call))
         if seen is not None and isinstance(seen.receiver, Symbol) and parameters:
             called = seen.receiver.name
             called = f"{called}.{call.func.attr}" if isinstance(call.func, ast.Attribute) else called
-            if is_optimizer(called):
+            if caller_of(called) is not None:
                 return Entry({parameters[0]: NonTensor("numpy.ndarray")}, seen.grad_mode)
     return None
 

@@ -1,0 +1,68 @@
+"""Functions of other libraries that call what they are given, and make arrays of what that gives.
+
+They call it with an array or a number first. Measured on SciPy 1.17 (all of `scipy.optimize`), emcee 3.1.6, cma 4.5.0,
+numdifftools 0.11.2, lmfit 1.3.4, bayesian-optimization 1.4.0 and NumPy 2.4.6. `scipy.integrate.quad`, metrics of
+`scipy.spatial.distance` and scikit-learn, optuna and hyperopt call `float()`, which takes every tensor of one number.
+"""
+
+from __future__ import annotations
+
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Set
+
+
+class Caller(NamedTuple):
+    """`position` and `names` of the parameters that are called; `errors` by the letters of sinks/consumers.py where
+    they are not NumPy's own."""
+
+    position: int
+    names: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+# They hide NumPy's own TypeError, but for a gradient's RuntimeError.
+_VALUE_ERRORS = (("d", "ValueError"), ("b", "ValueError"), ("s", "ValueError"))
+_INDEX_ERRORS = (("d", "IndexError"), ("b", "IndexError"))
+OPTIMIZERS = "scipy.optimize"
+_OPTIMIZER = Caller(0, ("fun", "func", "f", "jac", "fprime"), _VALUE_ERRORS)
+_CALLERS = {
+    "emcee.EnsembleSampler": Caller(2, ("log_prob_fn",), _VALUE_ERRORS),
+    **dict.fromkeys(("cma.fmin", "cma.fmin2"), Caller(0, ("objective_function",), _INDEX_ERRORS)),
+    **dict.fromkeys(
+        (f"numdifftools.{name}" for name in "Derivative Gradient Jacobian Hessian".split()), Caller(0, ("fun",))
+    ),
+    "lmfit.minimize": Caller(0, ("fcn",)),
+    "bayes_opt.BayesianOptimization": Caller(0, ("f",)),
+    "scipy.integrate.odeint": Caller(0, ("func",)),
+    "scipy.integrate.quad_vec": Caller(0, ("f",)),
+    "scipy.integrate.solve_ivp": Caller(0, ("fun",)),
+    "scipy.sparse.linalg.LinearOperator": Caller(1, ("matvec", "rmatvec", "matmat")),
+    "numpy.apply_along_axis": Caller(0, ("func1d",)),
+    "numpy.vectorize": Caller(0, ("pyfunc",)),
+}
+ROOTS = frozenset(name.partition(".")[0] for name in (*_CALLERS, OPTIMIZERS))
+
+
+def words_of(roots: Set[str]) -> list[str]:
+    """What a text holds that calls one of those that some libraries have; none if they have none."""
+    found = [name.rpartition(".")[2] for name in _CALLERS if name.partition(".")[0] in roots]
+    return [*found, "optimize"] if "scipy" in roots else found
+
+
+def caller_of(full_name: str) -> Caller | None:
+    """The function of this name, if it calls what it is given."""
+    return _OPTIMIZER if full_name.startswith(f"{OPTIMIZERS}.") else _CALLERS.get(full_name)
+
+
+def named(full_name: str) -> str:
+    """How a message names it: SciPy's optimizers together."""
+    return OPTIMIZERS if full_name.startswith(f"{OPTIMIZERS}.") else full_name
+
+
+def functions_given(call: ast.Call, caller: Caller) -> Iterator[ast.expr]:
+    """What stands in a call of one where a function is expected."""
+    yield from call.args[caller.position : caller.position + 1]
+    yield from (each.value for each in call.keywords if each.arg in caller.names)
