@@ -15,6 +15,7 @@ DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 # That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
 # known of it.
+NO_ACCELERATOR = "<accelerator>.none"
 # What a call of a function under @contextlib.contextmanager gives: its arguments are what the function yields, and the
 # grad mode that it does so in.
 GENERATOR_CONTEXT = "contextlib._GeneratorContextManager"

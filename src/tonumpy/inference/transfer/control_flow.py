@@ -21,18 +21,17 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
-    DeviceTaint,
     Instance,
     LibraryObject,
     Mapping,
     NonTensor,
     Nothing,
-    Tensor,
     Unknown,
     Value,
     left_open,
     same,
 )
+from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.assignment import assign, thaw
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
@@ -43,7 +42,7 @@ from tonumpy.inference.transfer.observation import observe_calls, observe_calls_
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import is_cpu_literal, last_name
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, statements_of, walk
 
 if TYPE_CHECKING:
@@ -119,15 +118,18 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
     if id(statement) in frame.targets.statements or walruses(frame, statement.test):
         evaluate(frame, statement.test)
     known = constant_test(frame, statement.test)
+    uses_accelerator = asks_for_accelerator(frame, statement.test)
 
     def then() -> Continues:
         narrow(frame, statement.test, True)
-        _forget_where_it_is(frame, statement.orelse)
+        if uses_accelerator is False:
+            enter_without_accelerator(frame, statement.test, statement.orelse)
         return execute(frame, statement.body)
 
     def otherwise() -> Continues:
         narrow(frame, statement.test, False)
-        _forget_where_it_is(frame, statement.body)
+        if uses_accelerator:
+            enter_without_accelerator(frame, statement.test, statement.body)
         return execute(frame, statement.orelse)
 
     if known is None:
@@ -141,24 +143,6 @@ def _if(frame: Frame, statement: ast.If) -> Continues:
         other()
         frame.env = base
     return taken()
-
-
-def _forget_where_it_is(frame: Frame, elsewhere: Sequence[ast.stmt]) -> None:
-    """`if use_cuda: x = x.cpu()`: who asks knows whether x has been sent away, so that this is forgotten in the branch
-    in which it is left where it is."""
-    for statement in elsewhere:
-        call = statement.value if isinstance(statement, ast.Assign) else None
-        if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call) or not _brings_to_cpu(call):
-            continue
-        for name in (target.id for target in statement.targets if isinstance(target, ast.Name)):
-            value = frame.env.get(name)
-            if isinstance(value, (Tensor, Unknown)) and value.on_cpu is None and value.device_taint:
-                frame.refine(name, value._replace(device_taint=DeviceTaint.NONE))
-
-
-def _brings_to_cpu(call: ast.Call) -> bool:
-    name = last_name(call.func) if isinstance(call.func, ast.Attribute) else ""
-    return name == "cpu" or (name == "to" and bool(call.args) and is_cpu_literal(call.args[0]))
 
 
 def _loop(

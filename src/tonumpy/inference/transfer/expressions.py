@@ -27,6 +27,7 @@ from tonumpy.inference.lattice.values import (
     members,
 )
 from tonumpy.inference.lattice.widening import widened
+from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
@@ -246,12 +247,15 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     base = frame.env
     evaluate(frame, node.test)
     known = constant_test(frame, node.test)
+    uses_accelerator = asks_for_accelerator(frame, node.test)
     results: list[Value] = []
-    for branch, truth in ((node.body, True), (node.orelse, False)):
+    for branch, other, truth in ((node.body, node.orelse, True), (node.orelse, node.body, False)):
         if known is not None and known is not truth:
             continue
         frame.env = Environment(base)
         narrow(frame, node.test, truth)
+        if uses_accelerator is not None and uses_accelerator is not truth:
+            enter_without_accelerator(frame, node.test, (other,))
         results.append(resolve(frame, evaluate(frame, branch)))
         _leave(frame, base, branch)
     return join_all(results)

@@ -8,6 +8,7 @@ from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, a
 from tonumpy.inference.lattice.environment import (
     DEFAULT_DEVICE,
     GRAD_MODE,
+    NO_ACCELERATOR,
     Environment,
 )
 from tonumpy.inference.lattice.evidence import PROVED, Spot
@@ -30,6 +31,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.transfer.habit_heuristics import where_no_accelerator_is
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
@@ -356,6 +358,8 @@ class Frame:
         return name in self.flow.shared_names
 
     def observe(self, call: int, observation: Observation) -> None:
+        if self.env.get(NO_ACCELERATOR) is not None:
+            observation = observation._replace(receiver=where_no_accelerator_is(observation.receiver))
         if self.entry.evidence_of_mode and observation.grad_mode is False:
             observation = observation._replace(evidence=self.entry.evidence_of_mode)
         if self.analysis.tells_origins:

@@ -221,3 +221,10 @@ def _given(value: Value, basis: Basis | None) -> Value:
             return value
         return believed(value._replace(reason=Reason.ITEM), basis, on_cpu=True, requires_grad=False)
     return mapped(value, lambda part: _given(part, basis))
+
+
+def where_no_accelerator_is(value: Value) -> Value:
+    """What was made where a condition says that the CPU is in use."""
+    if isinstance(value, Unknown) or (isinstance(value, Tensor) and not value.device_taint):
+        return value._replace(on_cpu=True) if value.on_cpu is None else value
+    return mapped(value, where_no_accelerator_is)
