@@ -96,8 +96,8 @@ _LETTERS = {
     **dict.fromkeys(("elsewhere", "sent"), "d"),
     "layout": "s",
     "dtype": "b",
-    "bit": "-",
 }
+_LETTERS_OF_BITS = {"conjugate": "c", "negative": "n"}
 SILENT = "silence"  # in place of an error
 _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
@@ -128,8 +128,11 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
     own = dict(conversion.errors)
-    errors = list(dict.fromkeys(own.get(_LETTERS[risk], _RISKS[risk][1]) for risk in conversion.risks))
-    who = "it" if any(_LETTERS[risk] in own for risk in conversion.risks) else "NumPy"
+    letters = [_LETTERS.get(risk) or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
+    errors = list(
+        dict.fromkeys(own.get(each, _RISKS[risk][1]) for each, risk in zip(letters, conversion.risks, strict=True))
+    )
+    who = "it" if any(each in own for each in letters) else "NumPy"
     if all(each.endswith("Warning") for each in errors):
         return f"{' and '.join(told)}, so it warns ({' or '.join(errors)}) and leaves the data out"
     if SILENT in errors:

@@ -123,7 +123,7 @@ def _advice(conversion: ImplicitConversion) -> str:
     if repair(conversion, "links"):
         return ""
     if not conversion.takes_arrays:
-        return "; pass `.detach()` of it"
+        return f"; pass `{''.join(f'.{link}()' for link in conversion.links or ()) or '.detach()'}` of it"
     if conversion.would_cut_gradient:
         return f"; {used_in_torch(conversion)}: {in_torch(conversion) or 'use torch functions'}"
     return f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"

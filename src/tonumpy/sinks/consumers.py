@@ -7,7 +7,8 @@ as values of a dict), and the call that was tried. `=gd`: only what requires gra
 gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
 as an artist is drawn; `-`: it takes no array of NumPy, so that there is no repair; `!TypeError`: every tensor raises
 that, and `!!` that arrays raise as well; `@ValueError:db`: what is on a device or of bfloat16 raises that, where NumPy
-has another error. The library's own words stand last, after ` | `. `?device`: not beside an argument of this name.
+has another error, and `c` and `n` what has its conjugate or negative bit set; `silence`: it gives other data. The
+library's own words stand last, after ` | `. `?device`: not beside an argument of this name.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
 are called themselves, `*#positions=` if that attribute is assigned to, `*#__mul__` in `thing * tensor`, `*#__rmul__` in
 `tensor * thing`. `records` are dicts in a list, and `records.bbox` what stands in them under this key.

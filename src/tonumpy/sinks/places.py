@@ -11,8 +11,7 @@ import re
 from tonumpy.findings import SourceError
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import library_of, methods_of
-from tonumpy.sinks.shapes import Names, consumer_named, is_bridged, may_convert, roots_of
-from tonumpy.text.prefilter import CONSUMERS
+from tonumpy.sinks.shapes import Names, consumer_named, is_consumer, may_convert, roots_of
 from tonumpy.text.source import parse
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def _names_spelt(text: str) -> Names:
         module = f"{before[-1]}." if before[-2:-1] == ["from"] else ""
         for name, alias in _ALIAS.findall(match[1]):
             root = name.partition(".")[0]
-            if (module or name).partition(".")[0] in CONSUMERS and not is_bridged(module or name, text):
+            if is_consumer(module or name, text):
                 names[alias or root] = module + (name if alias else root)
     return names
 

@@ -9,6 +9,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over
+from tonumpy.text.prefilter import CONSUMERS, OF_TORCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,10 +23,14 @@ Names = dict[str, str]  # what a module has imported of these libraries: its own
 _BRIDGES = {"faiss": "torch_utils"}
 
 
-def is_bridged(full: str, text: str) -> bool:
-    """Whether a text names the module that teaches a library to take tensors: then the library converts none."""
-    bridge = _BRIDGES.get(full.partition(".")[0])
-    return bridge is not None and bridge in text
+def is_consumer(full: str, text: str) -> bool:
+    """Whether a module's name is of a library that converts, in a text that may ask for that: not if the text names
+    the module that teaches the library to take tensors."""
+    root = full.partition(".")[0]
+    if root == "torch":
+        return OF_TORCH in text
+    bridge = _BRIDGES.get(root)
+    return root in CONSUMERS and (bridge is None or bridge not in text)
 
 
 def may_convert(call: ast.Call, names: Names) -> bool:
@@ -79,7 +84,7 @@ def _kinds(takes: Mapping[str, Refusal]) -> int:
     found = 0
     for refusal in takes.values():
         found |= TENSOR if refusal.error else sum(kind for sort, kind in _SORTS.items() if sort in refusal.sorts)
-        found |= FORM if "s" in refusal.sorts else 0
+        found |= FORM if not _OF_FORM.isdisjoint(refusal.sorts) else 0
     return found
 
 
@@ -93,6 +98,7 @@ def roots_of(names: Names) -> set[str]:
 
 
 _SORTS = {"g": GRAD, "d": PLACE, "b": FORM}
+_OF_FORM = frozenset("scn")
 # What is given there by a literal or a comprehension.
 _KINDS: dict[type[ast.expr], str] = {
     **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), "items"),
@@ -132,5 +138,6 @@ def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
             return False
         root = root_name(node)
-        return root not in names and root not in _PLAIN_CALLS
+        is_given = names.get(root or "", "torch").partition(".")[0] == "torch"  # and not what such a library gives
+        return is_given and root not in _PLAIN_CALLS
     return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))

@@ -16,11 +16,10 @@ from tonumpy.sinks.risk_flow import RiskFlow
 from tonumpy.sinks.shapes import (
     Names,
     given_away,
-    is_bridged,
+    is_consumer,
     may_convert,
 )
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import statements_of
 
@@ -53,8 +52,7 @@ def imported(source: Source) -> Names:
     return {
         name: imported.full_name
         for name, imported in imports_among((*statements_of(source.tree.body), *_imports_within(source.text)))
-        if not imported.level and imported.module.partition(".")[0] in CONSUMERS
-        if not is_bridged(imported.module, source.text)
+        if not imported.level and is_consumer(imported.module, source.text)
     }
 
 
@@ -66,7 +64,7 @@ def _imports_within(text: str) -> list[ast.stmt]:
     """The imports of consumers that stand in functions."""
     found: list[ast.stmt] = []
     for match in _WITHIN.finditer(text):
-        if match[2] not in CONSUMERS:
+        if not is_consumer(match[2], text):
             continue
         try:
             found += ast.parse(match[1].strip()).body

@@ -29,6 +29,8 @@ CONSUMERS = frozenset(
 # Without these words a module that many import is none of them; `json.load` takes no tensor.
 _WORDS_OF_JSON = ("json.dump", "json import")
 _BUT_JSON = CONSUMERS - {"json"}
+# Of torch itself, which all import, these functions alone are such: `torch.from_dlpack(x)`.
+OF_TORCH = "_dlpack"
 # What parts the names in a line of an import, in a notebook too.
 _PARTING = str.maketrans(dict.fromkeys(",.;()\\\"'=", " "))
 LACKED_BY_NUMPY = (
@@ -125,6 +127,8 @@ def may_be_of_python(notebook: bytes) -> bool:
 
 def _imports_consumer(text: str) -> bool:
     """Whether one is named in a line with the word import: as fast for hundreds of them as for one."""
+    if OF_TORCH in text:
+        return True
     consumers = CONSUMERS if any(map(text.__contains__, _WORDS_OF_JSON)) else _BUT_JSON
     at = text.find("import")
     while at != -1:
