@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from rehearsal_runs import needs_torch, rehearse
 
+from tonumpy.config import Settings
+from tonumpy.inference.index.project import Project
+from tonumpy.pipeline import check
+from tonumpy.text.source import Source
+
 PROGRAM = Path(__file__).with_name("unfinished_copies_program.py")
 HELPER = """
 import torch
@@ -107,3 +112,54 @@ def test_arrays_that_a_copy_overwrites_are_told_where_they_are_read(tmp_path: Pa
     assert [(each["location"]["row"], each["code"]) for each in result.findings] == [
         (row, "TNP204") for row in marked
     ], result.err
+
+
+MOVES = """
+import torch
+
+
+def to_cpu(value):
+    if isinstance(value, dict):
+        return {name: to_cpu(each) for name, each in value.items()}
+    return value.to("cpu", non_blocking=True)
+
+
+def waited_to_cpu(value):
+    found = value.to("cpu", non_blocking=True)
+    torch.cuda.synchronize()
+    return found
+
+
+def to_device(value, device):
+    return value.to(device, non_blocking=True)
+"""
+USE = """
+import torch
+from package import moves
+from package.moves import to_cpu, to_device, waited_to_cpu
+
+
+def read(x: torch.Tensor):
+    x = x.detach().cuda()
+    to_cpu(x).numpy()
+    moves.to_cpu({"a": x})["a"].numpy()
+    to_device(x, "cpu").numpy()
+    waited_to_cpu(x).numpy()
+    to_device(x, "cuda").cpu().numpy()
+    kept = to_cpu(x)
+    torch.cuda.synchronize()
+    return kept.numpy()
+"""
+
+
+def test_a_helper_of_another_file_makes_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "moves.py").write_text(MOVES)
+    source = Source.from_text(USE, str(folder / "use.py"))
+    found = [each for each in check(source, Settings(), Project()) if each.code == "TNP204"]
+    assert [(each.start.row, each.fix and each.fix.edits) for each in found] == [(9, None), (10, None), (11, None)]
+    assert "of moves.py:8 may still be copying" in found[0].message
+    assert found[0].evidence[-1].filename == str(folder / "moves.py")

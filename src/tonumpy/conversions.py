@@ -152,13 +152,16 @@ class Conversion(NamedTuple):
 
 class Copied(NamedTuple):
     """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
-    device for sure, and nothing may have waited since; whether a helper makes it; whether others are on their way too.
+    device for sure, and nothing may have waited since; whether a helper makes it; whether others are on their way too;
+    the file where it is made, empty for the one at hand; and whether the same call moves others towards a device.
     """
 
     call: ast.Call
     is_sure: bool
     is_of_helper: bool
     has_others: bool
+    filename: str = ""
+    serves_others: bool = False
 
     def method_of(self, read: ast.expr) -> ast.Attribute | None:
         """The method that reads, if it is one: its name is where the finding stands."""

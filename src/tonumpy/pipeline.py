@@ -24,6 +24,7 @@ from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
+    may_call_copies,
     may_hold_comments,
     may_hold_consumers,
     may_hold_copies,
@@ -211,7 +212,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
         found += _judgements(infer_masks(module), of_masks, source, settings)
     of_copies = [rule for rule in rules if "copies" in rule.judges]
-    if of_copies and may_hold_copies(source.text):
+    if of_copies and (may_hold_copies(source.text) or may_call_copies(source.text)):
         from tonumpy.sinks.unfinished.unfinished_copies import infer_unfinished  # only where they may be: start-up
 
         found += _judgements(infer_unfinished(module), of_copies, source, settings)

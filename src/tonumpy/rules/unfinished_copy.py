@@ -4,11 +4,14 @@
 
 Reports what reads a tensor on the host while `non_blocking=True` may still be copying it there: `.to("cpu",
 non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocking=True)` and, into pinned memory,
-`pinned.copy_(x, non_blocking=True)`. A read is `.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing,
-arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second `.cpu()`, wait for nothing.
+`pinned.copy_(x, non_blocking=True)` and operators with `out=pinned`. A read is `.numpy()`, `np.asarray`, `.tolist()`,
+`.item()`, `float()`, printing, arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second
+`.cpu()`, wait for nothing.
 
-Copy and read must be visible in one function, or the copy in a function of the module whose result is read: `def
-to_cpu(t): return t.to("cpu", non_blocking=True)`, also over lists and dicts. The finding stands at the first read.
+Copy and read must be visible in one function; or the copy in a function whose result is read: `def to_cpu(t): return
+t.to("cpu", non_blocking=True)`, also over lists and dicts, and of another file where its name ends with `cpu`, `host`,
+`device` or `offload`; or in another method of the class, which keeps it in an attribute (at medium confidence). The
+finding stands at the first read.
 
 Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of the stream or of an event that
 was recorded after the copy, a blocking read of another tensor of the same stream (`.item()`, `.cpu()`, `.nonzero()`, a
@@ -47,12 +50,14 @@ copies then run beside each other.
 
 ## Fix safety
 
-Safe: it drops `non_blocking=True`, and the copy waits for itself.
+Safe: it drops `non_blocking=True`, and the copy waits for itself. There is none where the call moves to a GPU as well
+(`t.to(device, non_blocking=True)`), stands in another file, or writes into pinned memory by `out=`.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 
 from tonumpy.findings import Ground
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -80,7 +85,8 @@ def check(conversion: ImplicitConversion) -> str | None:
     call, read = copied.call, conversion.argument
     method = copied.method_of(read)
     what = "this reads" if method is None else f"`.{method.attr}()` reads"
-    where = "" if call.lineno == read.lineno else f" of line {call.lineno}"
+    place = f"{os.path.basename(copied.filename)}:{call.lineno}" if copied.filename else f"line {call.lineno}"
+    where = "" if call.lineno == read.lineno and not copied.filename else f" of {place}"
     advice = "; one `synchronize()` of the device's module before the first read serves all copies"
     several = advice if copied.has_others else ""
     return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU{several}"
@@ -89,6 +95,8 @@ def check(conversion: ImplicitConversion) -> str | None:
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     assert conversion.copied is not None
     call = conversion.copied.call
+    if conversion.copied.filename or conversion.copied.serves_others:
+        return ()
     keyword = next((each for each in call.keywords if each.arg == "non_blocking"), None)
     if keyword is not None:
         is_plain = isinstance(keyword.value, ast.Constant)
@@ -100,4 +108,5 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
 def related(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
     assert conversion.copied is not None
     message = "starts a copy and does not wait for it"
-    return (Ground("code", "memory", "", message, filename, conversion.copied.call.lineno),)
+    copied = conversion.copied
+    return (Ground("code", "memory", "", message, copied.filename or filename, copied.call.lineno),)

@@ -43,6 +43,7 @@ SHARERS = (
 )
 # What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
+_MOVERS = ("cpu(", "host(", "device(", "offload(")
 # Functions that give booleans: NumPy makes a tensor of uint8 of them where it was given one.
 BOOLEAN_UFUNCS = (
     *("isnan", "isfinite", "isinf", "signbit", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal"),
@@ -101,7 +102,13 @@ def may_hold_copies(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
-    return is_moving and "torch" in text and any(map(text.__contains__, _COPIES))
+    is_told = is_moving and any(map(text.__contains__, _COPIES))
+    return "torch" in text and (is_told or ("pin_memory" in text and "out=" in text))
+
+
+def may_call_copies(text: str) -> bool:
+    """The same of a copy that a function of another file makes, whose name speaks of where its result is."""
+    return "import" in text and any(map(text.__contains__, _MOVERS))
 
 
 def may_hold_masks(text: str | bytes) -> bool:

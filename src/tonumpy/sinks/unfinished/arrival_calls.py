@@ -5,18 +5,25 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.inference.index.bindings import defaults_of, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_expressions import Expressions, owner_of
-from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy, Helper
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tonumpy.sinks.unfinished.homes import Helper
+
 MAX_DEPTH = 3  # of calls that are followed
+# What belongs to the function that is walked.
+_OF_ONE_FUNCTION = (
+    *("_scopes", "_statement", "_string", "_through", "_given", "_home", "_is_away"),
+    *("_returned", "_returns", "_left", "_is_reached"),
+)
 
 
 class Calls(Expressions):
@@ -26,7 +33,7 @@ class Calls(Expressions):
     def _block(self, body: Iterable[ast.stmt]) -> None: ...
 
     def _call(self, call: ast.Call) -> Copies:
-        source = self.spellings.source_of(call, self._scopes)
+        source = self._home.spellings.source_of(call, self._scopes, self._given)
         if source is not None:
             return self._copy(call, source)
         function = call.func
@@ -37,10 +44,10 @@ class Calls(Expressions):
             return NO_COPIES
         if name in words.MAPPING and call.args:
             return self._mapped(call)
-        helper = self.helpers.called(function, self._scopes)
+        helper = self._home.called(function, self._scopes)
         if helper is not None and self._is_followed(call, helper):
             return self._enter(call, helper)
-        if helper is not None and self.helpers.waits(helper):
+        if helper is not None and self._home.waits(helper):
             self._state.pending.clear()
         return self._call_out_of_sight(call, name)
 
@@ -63,42 +70,68 @@ class Calls(Expressions):
         if (root := root_name(source)) is not None:
             self._state.on_device.add(root)
         stream = self._streams[-1] if self._streams else ""
-        made = Copy(call, self._scopes, source, self._through, stream)
+        filename = self._home.source.filename if self._is_away else ""
+        made = Copy(call, self._scopes, source, self._through, stream, filename=filename)
         self._state.pending[made] = False
-        if call.func.attr in ("copy_", "_foreach_copy_"):
-            written = call.func.value if call.func.attr == "copy_" else call.args[0]
-            self._hold(owner_of(written), frozenset((made,)))
+        self._state.made.add(made)
+        written = written_by(call)
+        if written is not None:
+            owner = owner_of(written)
+            for name in (owner, *(array for array, tensor in self._arrays_of.items() if tensor == owner)):
+                self._hold(name, frozenset((made,)))
         return frozenset((made,))
 
     def _is_followed(self, call: ast.Call, helper: Helper) -> bool:
         """Whether a helper makes copies, or is given some."""
-        if self.helpers.makes_copies(helper):
+        if self._home.makes_copies(helper):
             return True
         pending = self._state.pending.keys()
         return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
 
     def _enter(self, call: ast.Call, helper: Helper) -> Copies:
-        node, scopes = helper
-        bound = self._bound(call, node.args)
+        node = helper.node
         if node in self._entered or len(self._entered) >= MAX_DEPTH:
             return NO_COPIES
-        kept = self._scopes, self._state.names, self._statement, self._through, self._returned, self._left
-        kept_string, on_device, reached = self._string, self._state.on_device, self._is_reached
-        own = {name: held for name, held in self._state.names.items() if name.startswith("self.")}
-        self._scopes, self._state.names = scopes, {**own, **bound}
-        self._through, self._returned, self._left, self._string = (*self._through, call), NO_COPIES, [], None
-        self._state.on_device = set()
+        bound, given = self._bound(call, node.args), self._given_by(call, node.args)
+        kept = {name: getattr(self, name) for name in _OF_ONE_FUNCTION}
+        names, on_device = self._state.names, self._state.on_device
+        own = {name: held for name, held in names.items() if name.startswith("self.")}
+        self._scopes, self._through, self._given = helper.scopes, (*self._through, call), given
+        self._returned, self._returns, self._left, self._string = NO_COPIES, [], [], None
+        if helper.home is not None:
+            self._home, self._is_away = helper.home, True
+        self._state.names, self._state.on_device = {**own, **bound}, set()
         self._entered.append(node)
         self._block(node.body)
         self._entered.pop()
         found = self._returned
-        # What the last path has synchronised counts: another may have returned before it.
-        self._scopes, self._state.names, self._statement, self._through, self._returned, self._left = kept
-        self._string, self._state.on_device, self._is_reached = kept_string, on_device, reached
+        self._join_returns()
+        for name, value in kept.items():
+            setattr(self, name, value)
+        names.update((name, held) for name, held in self._state.names.items() if name.startswith("self."))
+        self._state.names, self._state.on_device = names, on_device
         for each in call.args:
             if (root := root_name(each)) is not None and found:
                 self._state.on_device.add(root)
         return found
+
+    def _join_returns(self) -> None:
+        """What has been copied on a path that returned before the last one; what the last has waited for counts."""
+        last = self._state
+        for each in self._returns:
+            for copy, doubt in each.pending.items():
+                if copy not in last.made:
+                    last.pending[copy] = doubt
+
+    def _given_by(self, call: ast.Call, parameters: ast.arguments) -> dict[str, ast.expr]:
+        """The expressions that a call gives the parameters of a function, or that these are given by default."""
+        names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+        if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
+            names = names[1:]
+        given = dict(defaults_of(parameters))
+        given.update(zip(names, call.args, strict=False))
+        given.update((each.arg, each.value) for each in call.keywords if each.arg is not None)
+        return {name: self._home.spellings.told_by(value, self._scopes, self._given) for name, value in given.items()}
 
     def _bound(self, call: ast.Call, parameters: ast.arguments) -> dict[str, Copies]:
         """What the parameters of a function hold, by what a call gives them."""
@@ -116,7 +149,7 @@ class Calls(Expressions):
         functions: list[tuple[ast.expr, Helper | None]] = []
         held = NO_COPIES
         for each in _given(call):
-            helper = self.helpers.called(each, self._scopes)
+            helper = self._home.called(each, self._scopes)
             if helper is None and not isinstance(each, ast.Lambda):
                 held |= self._value(each)
             else:
@@ -124,7 +157,7 @@ class Calls(Expressions):
         for each, helper in functions:
             if isinstance(each, ast.Lambda):
                 return held | self._of_lambda(each, held)
-            if helper is not None and self.helpers.makes_copies(helper):
+            if helper is not None and self._home.makes_copies(helper):
                 rest = [other for other in call.args if other is not each]
                 return held | self._enter(ast.copy_location(ast.Call(each, rest, []), call), helper)
         return held
@@ -180,11 +213,11 @@ class Calls(Expressions):
         root, builtin = root_name(call.func), name if isinstance(call.func, ast.Name) else ""
         if builtin in words.PASSING:
             return held
-        if builtin in words.NOT_READING or (root in self.torch and name in words.NOT_READING_IN_TORCH):
+        if builtin in words.NOT_READING or (root in self._home.torch and name in words.NOT_READING_IN_TORCH):
             return NO_COPIES
         if builtin in words.READING_BUILTINS:
             self._read_given(call, is_blocking=True)
-        elif root in self.torch or root in self.arrays:
+        elif root in self._home.torch or root in self._home.arrays:
             self._read_given(call, is_blocking=name in words.BLOCKING)
         elif not words.is_harmless(call.func):
             self._doubt()
@@ -196,6 +229,16 @@ class Calls(Expressions):
             self._read(self._value(each, is_known=True), each)
         if is_blocking and any(map(self._is_on_device, _given(call))):
             self._block_on_stream()
+
+
+def written_by(call: ast.Call) -> ast.expr | None:
+    """The memory that a copy is written to, where that is given."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr == "copy_":
+        return call.func.value
+    if call.func.attr == "_foreach_copy_":
+        return call.args[0]
+    return next((each.value for each in call.keywords if each.arg == "out"), None)
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

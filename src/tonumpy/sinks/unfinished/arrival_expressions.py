@@ -8,7 +8,7 @@ from abc import abstractmethod
 from tonumpy.inference.index.bindings import parameter_names, path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
-from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Helpers, Imports, Read, State
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read, State
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import children_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from tonumpy.sinks.unfinished.async_copies import Spellings
+    from tonumpy.sinks.unfinished.homes import Home
     from tonumpy.text.candidates import Scope
 
 MAX_NODES = 20_000  # that one function's walk may look at
@@ -26,10 +26,9 @@ MAX_NODES = 20_000  # that one function's walk may look at
 class Expressions:
     """The part of a walk that is about one expression."""
 
-    def __init__(self, spellings: Spellings, helpers: Helpers, imports: Imports) -> None:
-        self.spellings = spellings
-        self.helpers = helpers
-        self.arrays, self.torch = imports
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._is_away = False  # in a function of another file, whose reads are told there
         self.reads: dict[tuple[int, int], Read] = {}
         self._state = State({}, {}, set())
         self._is_reached = True
@@ -39,6 +38,9 @@ class Expressions:
         self._through: tuple[ast.Call, ...] = ()
         self._entered: list[ast.AST] = []
         self._returned: Copies = NO_COPIES
+        self._returns: list[State] = []
+        self._given: dict[str, ast.expr] = {}  # what a call has given the parameters of the function
+        self._arrays_of: dict[str, str] = {}  # arrays in the memory of a pinned tensor, each with its name
         self._streams: list[str] = []
         self._recorded: dict[str, Copies] = {}
         self._left: list[State] = []  # where a loop was left, or begun anew, from its middle
@@ -95,7 +97,11 @@ class Expressions:
         """Whether a name is given a flag, or an array."""
         if isinstance(value, ast.Constant) and isinstance(value.value, bool):
             self._flags.add(name)
-        if isinstance(value, ast.Call) and root_name(value.func) in self.arrays:
+        self._arrays_of.pop(name, None)
+        method = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
+        if method is not None and method.attr == "numpy" and self._home.spellings.is_pinned(method.value):
+            self._arrays_of[name] = owner_of(method.value) or ""
+        if isinstance(value, ast.Call) and root_name(value.func) in self._home.arrays:
             self._known_arrays.add(name)
         else:
             self._known_arrays.discard(name)
@@ -231,6 +237,8 @@ class Expressions:
             if copy not in self._state.pending:
                 continue
             doubt = self._state.pending.pop(copy)
+            if self._is_away:
+                continue
             key = id(copy.call), id(node)
             assert self._statement is not None
             call = node if isinstance(node, ast.Call) else copy.call
@@ -288,12 +296,12 @@ class Expressions:
         """Whether what a call gives is on the host, whatever it is given."""
         name = last_name(call.func)
         is_on_host = name in words.NOT_READING or name in words.PLAIN or name in words.BLOCKING
-        return is_on_host or self.spellings.source_of(call, self._scopes) is not None
+        return is_on_host or self._home.spellings.source_of(call, self._scopes, self._given) is not None
 
     def _is_module(self, node: ast.expr) -> bool:
         root = root_name(node)
         is_path = path_of(node) is not None and root not in self._state.names
-        return is_path and (root in self.arrays or root in self.torch)
+        return is_path and (root in self._home.arrays or root in self._home.torch)
 
 
 # What a walk does at an expression of each kind but calls; others are operations.

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import ast
 
     from tonumpy.text.candidates import Scope, Site
-    from tonumpy.text.source import Source
 
 
 class Copy(NamedTuple):
     """An asynchronous copy: its call, the calls of helpers through which it was made (the outermost first), the stream
-    that it was put on, empty for the current one, and whether a loop has come round since."""
+    that it was put on, empty for the current one, whether a loop has come round since, and the file where it is made,
+    empty for the one at hand."""
 
     call: ast.Call
     scopes: tuple[Scope, ...]
@@ -24,6 +21,7 @@ class Copy(NamedTuple):
     through: tuple[ast.Call, ...] = ()
     stream: str = ""
     is_old: bool = False
+    filename: str = ""
 
 
 Copies = frozenset[Copy]
@@ -49,10 +47,12 @@ class State:
         self.pending = pending
         self.on_device = on_device  # names of what is, or is made of, a tensor that is copied to the host
         self.waited: set[str] = set()  # streams that the current one waits for
+        self.made: set[Copy] = set()  # on the way here
 
     def copied(self) -> State:
         other = State(dict(self.names), dict(self.pending), set(self.on_device))
         other.waited = set(self.waited)
+        other.made = set(self.made)
         return other
 
     def join(self, other: State) -> None:
@@ -62,43 +62,4 @@ class State:
             self.pending[copy] = self.pending.get(copy, False) or doubt
         self.on_device |= other.on_device
         self.waited &= other.waited
-
-
-class Imports(NamedTuple):
-    """The names that are imported from libraries whose functions read what they are given, and those from torch."""
-
-    arrays: frozenset[str]
-    torch: frozenset[str]
-
-
-class Helpers:
-    """The functions of a module: which makes copies, itself or by another, and which waits."""
-
-    def __init__(self, found: Mapping[tuple[str, str], Helper], makers: frozenset[ast.AST], source: Source) -> None:
-        self._found = found
-        self._makers = makers
-        self._source = source
-
-    def called(self, function: ast.expr, scopes: tuple[Scope, ...]) -> Helper | None:
-        """The function or method of the module that this names, seen from there."""
-        name = path_of(function) or ""
-        owner, _, method = name.rpartition(".")
-        if owner in ("self", "cls"):
-            cls = next((each.name for each in reversed(scopes) if isinstance(each, ast.ClassDef)), "")
-            return self._found.get((cls, method))
-        return None if owner else self._found.get(("", name))
-
-    def makes_copies(self, helper: Helper) -> bool:
-        return helper.node in self._makers
-
-    def waits(self, helper: Helper) -> bool:
-        """Whether its text has something that may wait."""
-        text = self._source.text_of(helper.node)
-        return any(word in text for word in ("synchronize", ".item(", ".cpu(", ".tolist(", "force=True"))
-
-
-class Helper(NamedTuple):
-    """A function, with the scopes around and of it."""
-
-    node: ast.FunctionDef | ast.AsyncFunctionDef
-    scopes: tuple[Scope, ...]
+        self.made |= other.made

@@ -9,31 +9,50 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import chain
 
 from tonumpy.inference.index.bindings import path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from tonumpy.sinks.unfinished.arrival_state import Copy, State
+    from tonumpy.sinks.unfinished.arrival_state import Copies, Copy, State
     from tonumpy.text.candidates import Scope
+
+
+_NOTHING: Mapping[str, Copies] = {}
 
 
 class Walk(Calls):
     """One function, or a module's own body."""
 
-    def run(self, scopes: tuple[Scope, ...], copied: frozenset[str]) -> None:
-        """`copied` are the names of what is copied to the host anywhere in the function."""
+    def run(self, scopes: tuple[Scope, ...], copied: frozenset[str], held: Mapping[str, Copies] = _NOTHING) -> None:
+        """`copied` are the names of what is copied to the host anywhere in the function, and `held` copies that its
+        object holds when it is called: whether something has waited for these is not known."""
         self._scopes, self._copied = scopes, copied
         self._state.on_device |= copied
+        self._state.names.update(held)
+        self._state.pending.update(dict.fromkeys(chain.from_iterable(held.values()), True))
         self._block(scopes[-1].body)
+
+    def kept_by_object(self) -> dict[str, Copies]:
+        """The copies that are on their way where the function ends, by the attributes of its object that hold them."""
+        ends = [*self._returns, *([self._state] if self._is_reached else [])]
+        found: dict[str, Copies] = {}
+        for end in ends:
+            for name, held in end.names.items():
+                left = held & end.pending.keys()
+                if name.startswith("self.") and left:
+                    found[name] = found.get(name, NO_COPIES) | left
+        return found
 
     def _block(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:
@@ -66,6 +85,7 @@ class Walk(Calls):
     def _return(self, statement: ast.Return) -> None:
         if statement.value is not None:
             self._returned |= self._value(statement.value)
+        self._returns.append(self._state.copied())
         self._is_reached = False
 
     def _if(self, statement: ast.If) -> None:
@@ -137,14 +157,16 @@ class Walk(Calls):
 
     def _loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
         around, self._left = self._left, []
+        if isinstance(statement, ast.While):
+            self._test(statement.test)
         before = self._state.copied()
         for _ in range(2):
-            if isinstance(statement, ast.While):
-                self._test(statement.test)
-            else:
+            if not isinstance(statement, ast.While):
                 self._bind(statement.target, self._value(statement.iter), statement.iter)
             self._block(statement.body)
             if self._is_reached:
+                if isinstance(statement, ast.While):
+                    self._test(statement.test)
                 self._left.append(self._state.copied())
             self._is_reached = True
             self._state = before.copied()

@@ -9,17 +9,18 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.inference.index.bindings import defaults_of, parameter_names, path_of, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tonumpy.text.candidates import Scope
     from tonumpy.text.source import Source
 
+_NOTHING: Mapping[str, ast.expr] = {}
 _FACTORIES = frozenset("empty zeros ones full tensor rand randn arange empty_like zeros_like from_numpy".split())
 
 
@@ -29,23 +30,48 @@ class Spellings:
     def __init__(self, source: Source) -> None:
         self._source = source
 
-    def source_of(self, call: ast.Call, scopes: tuple[Scope, ...]) -> ast.expr | None:
-        """The expression that is copied, where the call is such a copy; else None."""
+    def source_of(
+        self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr] = _NOTHING
+    ) -> ast.expr | None:
+        """The expression that is copied, where the call is such a copy; else None. `given` is what a call has given the
+        parameters of the function around."""
         function = call.func
         if not isinstance(function, ast.Attribute):
             return None
-        found = self._copied_to_host(call, function, scopes)
+        if (copied := self._copied_out(call)) is not None:
+            return copied
+        found = self._copied_to_host(call, function, scopes, given)
         at = 2 if function.attr in ("to", "_foreach_copy_") else 1
-        return found if found is not None and self._is_asked_for(call, scopes, at) else None
+        return found if found is not None and self._is_asked_for(call, scopes, at, given) else None
 
-    def _copied_to_host(self, call: ast.Call, function: ast.Attribute, scopes: tuple[Scope, ...]) -> ast.expr | None:
+    @staticmethod
+    def may_copy(call: ast.Call, scopes: tuple[Scope, ...]) -> bool:
+        """Whether it does where a call gives the function around the host as the device: `x.to(device, True)`."""
+        told = [each.value for each in call.keywords if each.arg == "device"] or call.args[:1]
+        if last_name(call.func) != "to" or not told or not isinstance(told[0], ast.Name):
+            return False
+        return isinstance(scopes[-1], FUNCTIONS) and told[0].id in parameter_names(scopes[-1].args)
+
+    def _copied_out(self, call: ast.Call) -> ast.expr | None:
+        """`torch.add(x, y, out=pinned)` does not wait either."""
+        out = next((each.value for each in call.keywords if each.arg == "out"), None)
+        is_of_torch = out is not None and root_name(call.func) == "torch" and bool(call.args)
+        return call.args[0] if out is not None and is_of_torch and self.is_pinned(out) else None
+
+    def told_by(self, node: ast.expr, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> ast.expr:
+        """What a name is bound to, if that is plain; else the node itself."""
+        return next(iter(self._values(node, scopes, given=given)), node)
+
+    def _copied_to_host(
+        self, call: ast.Call, function: ast.Attribute, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]
+    ) -> ast.expr | None:
         """The expression that is copied to memory that need not be waited for, if that is asked for."""
         if function.attr == "to":
-            return function.value if self._is_towards_host(call, scopes) else None
+            return function.value if self._is_towards_host(call, scopes, given) else None
         if function.attr == "type":
             return function.value if call.args and _is_cpu_type(call.args[0]) else None
-        given = {"copy_": [function.value, *call.args], "_foreach_copy_": call.args}.get(function.attr, [])
-        return given[1] if len(given) > 1 and self.is_pinned(given[0]) else None
+        told = {"copy_": [function.value, *call.args], "_foreach_copy_": call.args}.get(function.attr, [])
+        return told[1] if len(told) > 1 and self.is_pinned(told[0]) else None
 
     def is_pinned(self, node: ast.expr) -> bool:
         """Whether something in sight gives a name, or an attribute of self, page-locked memory."""
@@ -66,24 +92,36 @@ class Spellings:
             if (name := root_name(target)) is not None
         )
 
-    def _is_towards_host(self, call: ast.Call, scopes: tuple[Scope, ...]) -> bool:
-        given = [each.value for each in call.keywords if each.arg in ("device", "other")] or call.args[:1]
-        if not given or isinstance(given[0], ast.Starred) or is_dtype(given[0]):
+    def _is_towards_host(self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
+        told = [each.value for each in call.keywords if each.arg in ("device", "other")] or call.args[:1]
+        if not told or isinstance(told[0], ast.Starred) or is_dtype(told[0]):
             return False
-        return is_cpu_literal(given[0]) or any(map(_is_host, self._values(given[0], scopes, of_defaults=False)))
+        values = self._values(told[0], scopes, of_defaults=False, given=given)
+        return is_cpu_literal(told[0]) or any(map(_is_host, values))
 
-    def _is_asked_for(self, call: ast.Call, scopes: tuple[Scope, ...], at: int) -> bool:
+    def _is_asked_for(
+        self, call: ast.Call, scopes: tuple[Scope, ...], at: int, given: Mapping[str, ast.expr] = _NOTHING
+    ) -> bool:
         """Whether `non_blocking` is true: a keyword, or the argument behind the device and the dtype, if given."""
-        given = [each.value for each in call.keywords if each.arg == "non_blocking"] or _behind(call, at)
-        return any(_is_true(each) or any(map(_is_true, self._values(each, scopes))) for each in given)
+        told = [each.value for each in call.keywords if each.arg == "non_blocking"] or _behind(call, at)
+        return any(_is_true(each) or any(map(_is_true, self._values(each, scopes, given=given))) for each in told)
 
-    def _values(self, node: ast.expr, scopes: tuple[Scope, ...], *, of_defaults: bool = True) -> list[ast.expr]:
+    def _values(
+        self,
+        node: ast.expr,
+        scopes: tuple[Scope, ...],
+        *,
+        of_defaults: bool = True,
+        given: Mapping[str, ast.expr] = _NOTHING,
+    ) -> list[ast.expr]:
         """What a name is bound to, all told: nothing where something else than a plain assignment may bind it."""
         name = path_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if name is None:
             return []
+        if name in given:
+            return [given[name]]
         inner = scopes[-1]
-        defaults = dict(_defaults(inner)) if isinstance(inner, FUNCTIONS) else {}
+        defaults = dict(defaults_of(inner.args)) if isinstance(inner, FUNCTIONS) else {}
         if name in defaults:
             return [defaults[name]] if of_defaults else []
         bound = [*_bound(inner.body, name)] or [*_bound(self._source.tree.body, name)]
@@ -104,16 +142,6 @@ def _bound(body: Iterable[ast.stmt], name: str) -> Iterable[ast.expr]:
             for target in statement.targets:
                 if path_of(target) == name:
                     yield statement.value
-
-
-def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterable[tuple[str, ast.expr]]:
-    taken = function.args
-    positional = [*taken.posonlyargs, *taken.args]
-    behind = positional[len(positional) - len(taken.defaults) :]
-    yield from ((each.arg, value) for each, value in zip(behind, taken.defaults, strict=True))
-    yield from (
-        (each.arg, value) for each, value in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if value is not None
-    )
 
 
 def _is_host(node: ast.expr) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from tonumpy.conversions import Copied, ImplicitConversion
-from tonumpy.inference.index.bindings import imports_among, root_name
+from tonumpy.inference.index.bindings import root_name
 from tonumpy.inference.knowledge.chains import Chain
 from tonumpy.inference.lattice.evidence import PROVED
 from tonumpy.inference.lattice.values import (
@@ -22,17 +21,16 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.unfinished.arrival_state import Helper, Helpers, Imports
 from tonumpy.sinks.unfinished.arrivals import Walk
 from tonumpy.sinks.unfinished.async_copies import Spellings
+from tonumpy.sinks.unfinished.between_methods import between_methods
+from tonumpy.sinks.unfinished.homes import home_of
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.names import last_name
-from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
+    from collections.abc import Mapping as Dict
     from collections.abc import Sequence as Items
     from typing import Literal
 
@@ -40,25 +38,22 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.inference.transfer.targets import Observation
-    from tonumpy.sinks.unfinished.arrival_state import Copy, Read
-    from tonumpy.text.candidates import Scope, Site
-    from tonumpy.text.source import Source
+    from tonumpy.sinks.unfinished.arrival_state import Copies, Copy, Read
+    from tonumpy.sinks.unfinished.homes import Home
+    from tonumpy.text.candidates import Scope
 
     Where = Literal["device", "host", "unknown", "no tensor"]
-
-_COPYING = frozenset("to type copy_ _foreach_copy_".split())
-MAX_LEVELS = 3  # of functions that call those that copy
 
 
 def infer_unfinished(module: Module) -> list[ImplicitConversion]:
     """What is read too early, in the order of the text."""
-    source = module.source
-    reads = _reads_in(source)
+    source, home = module.source, home_of(module)
+    reads = _reads_in(home) if home.may_copy else []
     if not reads:
         return []
-    wanted = {id(call) for each in reads for call in (each.copy.call, *each.copy.through[:1])}
-    rows = sorted({call.lineno for each in reads for call in (each.copy.call, *each.copy.through[:1])})
-    observed = observe(module, find_calls(source, rows, lambda call: id(call) in wanted), MAX_STATEMENTS_OF_SINKS)
+    calls = {id(call): call for each in reads for call in _calls_in_sight(each.copy)}
+    rows = sorted({call.lineno for call in calls.values()})
+    observed = observe(module, find_calls(source, rows, lambda call: id(call) in calls), MAX_STATEMENTS_OF_SINKS)
     found = []
     for read in reads:
         where = _where_copied(read.copy, observed)
@@ -75,7 +70,8 @@ def _places(found: ImplicitConversion) -> tuple[int, int, int, int]:
 
 
 def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:
-    copied = Copied(read.copy.call, is_sure, bool(read.copy.through), read.others)
+    copy = read.copy
+    copied = Copied(copy.call, is_sure, bool(copy.through), read.others, copy.filename, _serves_others(copy))
     return ImplicitConversion(
         read.site,
         _spelt(read.copy.call),
@@ -96,6 +92,11 @@ def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:
     )
 
 
+def _serves_others(copy: Copy) -> bool:
+    """Whether the function around is told the device: `.to(device, non_blocking=True)` moves to a GPU as well."""
+    return Spellings.may_copy(copy.call, copy.scopes)
+
+
 def _spelt(call: ast.Call) -> str:
     """`.to("cpu", non_blocking=True)`, without what it is called on."""
     assert isinstance(call.func, ast.Attribute)
@@ -107,92 +108,42 @@ def _spelt(call: ast.Call) -> str:
     return f".{call.func.attr}{whole[1:]}".replace("'", '"')
 
 
-def _reads_in(source: Source) -> list[Read]:
-    spellings = Spellings(source)
-    copied = _copied(source, spellings)
-    if not copied:
-        return []
-    functions = _functions(source)
-    makers, roots = _makers((site for site, _ in copied), functions, source)
-    imports = _imports(source)
-    helpers = Helpers(functions, makers, source)
+def _reads_in(home: Home) -> list[Read]:
     found: dict[tuple[int, int], Read] = {}
-    for scopes in roots:
-        walk_of = Walk(spellings, helpers, imports)
-        names = {root_name(node) for site, node in copied if site.scopes[-1] is scopes[-1]}
-        try:
-            walk_of.run(scopes, frozenset(filter(None, names)))
-        except RecursionError:  # a chain of hundreds of calls
-            note_cut()
-            continue
-        for key, read in walk_of.reads.items():
-            if key not in found or (found[key].is_doubtful and not read.is_doubtful):
-                found[key] = read
+    left: dict[ast.AST, dict[str, Copies]] = {}
+    for scopes in home.roots:
+        walk_of = _walked(home, scopes, {})
+        if walk_of is not None:
+            _note(walk_of.reads, found)
+            left[scopes[-1]] = walk_of.kept_by_object()
+    for method, held in between_methods(home, left):
+        walk_of = _walked(home, method.scopes, held)
+        if walk_of is not None:
+            _note({key: read for key, read in walk_of.reads.items() if read.is_doubtful}, found)
     return list(found.values())
 
 
-def _copied(source: Source, spellings: Spellings) -> list[tuple[Site, ast.expr]]:
-    """The calls that copy, each with what it copies."""
-    words = re.finditer(r"non_blocking|, True\b", source.text)
-    rows = sorted({source.position_at(match.start()).row for match in words})
-    sites = {id(each.call): each for each in find_calls(source, rows, lambda call: last_name(call.func) in _COPYING)}
-    found = ((each, spellings.source_of(each.call, each.scopes)) for each in sites.values())
-    return [(site, node) for site, node in found if node is not None]
+def _walked(home: Home, scopes: tuple[Scope, ...], held: Dict[str, Copies]) -> Walk | None:
+    walk_of = Walk(home)
+    names = {root_name(node) for site, node in home.copied if site.scopes[-1] is scopes[-1]}
+    try:
+        walk_of.run(scopes, frozenset(filter(None, names)), held)
+    except RecursionError:  # a chain of hundreds of calls
+        note_cut()
+        return None
+    return walk_of
 
 
-def _imports(source: Source) -> Imports:
-    roots = {
-        name: each.module.partition(".")[0]
-        for name, each in imports_among(statements_of(source.tree.body))
-        if not each.level
-    }
-    arrays = frozenset(name for name, root in roots.items() if root in CONSUMERS)
-    return Imports(arrays, frozenset(name for name, root in roots.items() if root == "torch"))
-
-
-def _functions(source: Source) -> dict[tuple[str, str], Helper]:
-    """By the name of the class, if it is a method, and its own; the last of a name counts."""
-    found: dict[tuple[str, str], Helper] = {}
-    waiting: list[tuple[list[ast.stmt], tuple[Scope, ...]]] = [(source.tree.body, (source.tree,))]
-    while waiting:
-        body, scopes = waiting.pop(0)
-        for statement in statements_of(body):
-            if isinstance(statement, FUNCTIONS):
-                cls = scopes[-1].name if isinstance(scopes[-1], ast.ClassDef) else ""
-                found[cls, statement.name] = Helper(statement, (*scopes, statement))
-            if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-                waiting.append((statement.body, (*scopes, statement)))
-    return found
-
-
-def _makers(
-    copies: Iterable[Site], functions: dict[tuple[str, str], Helper], source: Source
-) -> tuple[frozenset[ast.AST], list[tuple[Scope, ...]]]:
-    """The functions that copy, or call one that does; and all scopes that are to be walked: these, and the module."""
-    scopes_of: dict[ast.AST, tuple[Scope, ...]] = {each.scopes[-1]: each.scopes for each in copies}
-    known: set[ast.AST] = set(scopes_of)
-    for _ in range(MAX_LEVELS):
-        names = {each.name for each in known if isinstance(each, FUNCTIONS)}
-        if not names:
-            break
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-        more: dict[ast.AST, tuple[Scope, ...]] = {
-            each.node: each.scopes
-            for each in functions.values()
-            if each.node not in known and pattern.search(source.text_of(each.node))
-        }
-        if not more:
-            break
-        scopes_of |= more
-        known |= more.keys()
-    scopes_of.setdefault(source.tree, (source.tree,))
-    return frozenset(known), list(scopes_of.values())
+def _note(reads: Dict[tuple[int, int], Read], found: dict[tuple[int, int], Read]) -> None:
+    for key, read in reads.items():
+        if key not in found or (found[key].is_doubtful and not read.is_doubtful):
+            found[key] = read
 
 
 def _where_copied(copy: Copy, observed: Observations) -> Where:
     """Where what is copied stands, by what the copy is called on or, through a helper, by what that is given."""
     found: list[Where] = []
-    for call in (copy.call, *copy.through[:1]):
+    for call in _calls_in_sight(copy):
         seen = observed.get(id(call))
         if seen is not None:
             values = _copied_by(call, seen) if call is copy.call else _given_to(seen)
@@ -200,10 +151,15 @@ def _where_copied(copy: Copy, observed: Observations) -> Where:
     return "no tensor" if "no tensor" in found[:1] else _riskiest(found, "unknown")
 
 
+def _calls_in_sight(copy: Copy) -> tuple[ast.Call, ...]:
+    """The copy's, if it is in the file at hand, and the one of the outermost helper."""
+    return (*(() if copy.filename else (copy.call,)), *copy.through[:1])
+
+
 def _copied_by(call: ast.Call, seen: Observation) -> Items[Value]:
     """What a call copies: what stands behind the destination, or the receiver."""
     assert isinstance(call.func, ast.Attribute)
-    position = {"copy_": 0, "_foreach_copy_": 1}.get(call.func.attr)
+    position = {"copy_": 0, "_foreach_copy_": 1, "to": None, "type": None}.get(call.func.attr, 0)
     return (seen.receiver,) if position is None else seen.arguments.positional[position : position + 1]
 
 
