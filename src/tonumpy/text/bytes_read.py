@@ -6,41 +6,91 @@ import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import own_expressions, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.text.candidates import Candidate
 
-_ATTRIBUTES = frozenset(
-    "tobytes tofile tostring nbytes itemsize dtype data dump dumps view newbyteorder byteswap".split()
-)
+_OF_BYTES = frozenset("tobytes tofile tostring nbytes itemsize".split())
+_ATTRIBUTES = _OF_BYTES | frozenset("dtype data dump dumps view newbyteorder byteswap".split())
 # What takes a buffer: of struct, hashlib, zlib, base64, sockets and Python itself.
 _FUNCTIONS = frozenset(
-    "pack_into frombuffer memoryview bytes bytearray md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s update crc32"
-    " adler32 xxh64 xxh3_64 xxh32 compress b64encode send sendall write".split()
+    "pack pack_into frombuffer memoryview bytes bytearray md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s update"
+    " crc32 adler32 xxh64 xxh3_64 xxh32 compress b64encode send sendall write".split()
 )
+# What gives an array of the same dtype, as a method or a function of NumPy.
+_KEEPING = frozenset(
+    "copy reshape ravel flatten squeeze transpose swapaxes ascontiguousarray asarray array stack concatenate vstack"
+    " hstack expand_dims atleast_1d atleast_2d repeat take".split()
+)
+MAX_PASSES = 3  # from a name to the next that it is bound to
 
 
 def are_bytes_read(candidate: Candidate) -> bool:
-    """Of the array that a candidate makes: in its statement, or by the name that this binds it to."""
-    statement = candidate.statement
+    """Of the array that a candidate makes, by whatever names its function binds it to, or in a function of the module
+    that is given it."""
+    within = list(statements_of(candidate.scopes[-1].body))
+    names = _names_of(candidate.call, within)
+    functions = {each.name: each for each in statements_of(candidate.scopes[0].body) if isinstance(each, FUNCTIONS)}
+    parts = (part for each in (within if names else [candidate.statement]) for part in own_expressions(each))
+    return any(_reads(node, candidate.call, names, functions) for part in parts for node in walk(part))
+
+
+def _names_of(call: ast.Call, within: list[ast.stmt]) -> set[str]:
     names: set[str] = set()
-    if isinstance(statement, ast.Assign) and statement.value is candidate.call:
-        names = {each.id for each in statement.targets if isinstance(each, ast.Name)}
-    within = statements_of(candidate.scopes[-1].body) if names else [statement]
-    return any(
-        _reads(node, candidate.call, names) for each in within for part in own_expressions(each) for node in walk(part)
-    )
+    for _ in range(MAX_PASSES):
+        bindings = (binding for each in within for binding in _bindings(each))
+        bound = {name for target, value in bindings if _is_array(value, call, names) and (name := _path(target))}
+        if bound <= names:
+            break
+        names |= bound
+    return names
 
 
-def _reads(node: ast.AST, call: ast.Call, names: set[str]) -> bool:
+def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement binds, and to what: for loops and comprehensions, to the items of it."""
+    if isinstance(statement, ast.Assign):
+        yield from ((target, statement.value) for target in statement.targets)
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        yield statement.target, statement.value
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield statement.target, statement.iter
+    for part in own_expressions(statement):
+        yield from ((each.target, each.iter) for each in walk(part) if isinstance(each, ast.comprehension))
+
+
+def _path(node: ast.expr) -> str:
+    """`arr`, `self.arr`; empty for what is neither."""
+    if isinstance(node, ast.Attribute):
+        owner = _path(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: dict[str, ast.stmt]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _ATTRIBUTES and _is_array(node.value, call, names)
-    if isinstance(node, ast.Call):
-        is_of_bytes = last_name(node.func) in _FUNCTIONS
-        return is_of_bytes and any(_is_array(each, call, names) for each in node.args)
-    return False
+    if not isinstance(node, ast.Call) or not any(_is_array(each, call, names) for each in node.args):
+        return False
+    entered = functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
+    if entered is not None:
+        return any(isinstance(each, ast.Attribute) and each.attr in _OF_BYTES for each in walk(entered))
+    return last_name(node.func) in _FUNCTIONS
 
 
 def _is_array(node: ast.expr, call: ast.Call, names: set[str]) -> bool:
-    return node is call or (isinstance(node, ast.Name) and node.id in names)
+    """Whether it is the array, one of the same dtype that is made of it, or holds it."""
+    if node is call or (bool(names) and _path(node) in names):
+        return True
+    if isinstance(node, (ast.Subscript, ast.Starred)):
+        return _is_array(node.value, call, names)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return any(_is_array(each, call, names) for each in node.elts)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _is_array(node.elt, call, names)
+    if isinstance(node, ast.Call) and last_name(node.func) in _KEEPING:
+        of_method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return any(_is_array(each, call, names) for each in (*of_method, *node.args))
+    return False

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 _OPTIONS = frozenset("model fullgraph dynamic backend mode options".split())
+_PARTIAL = ("partial", "functools.partial")
+# Methods of a module that give it back.
+_MOVES = frozenset("cuda cpu to eval train half float bfloat16 double requires_grad_".split())
 
 
 class Compiled(NamedTuple):
@@ -47,6 +50,13 @@ def compiled_around(source: Source, scopes: Sequence[ast.AST]) -> Compiled | Non
 _KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, Compiled]] = WeakKeyDictionary()
 
 
+def _before_moves(node: ast.expr) -> ast.expr:
+    """`Net()` for `Net().cuda().eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return node
+
+
 class _Search:
     """Of one source."""
 
@@ -54,7 +64,8 @@ class _Search:
         body = source.tree.body
         self._nodes = list(walk(source.tree))
         self._names = {name: each.full_name for name, each in imports_among(statements_of(body)) if not each.level}
-        self._functions = {each.name: each for each in statements_of(body) if isinstance(each, FUNCTIONS)}
+        within = {each.name: each for each in self._nodes if isinstance(each, FUNCTIONS)}
+        self._functions = within | {each.name: each for each in statements_of(body) if isinstance(each, FUNCTIONS)}
         classes = [each for each in statements_of(body) if isinstance(each, ast.ClassDef)]
         self._methods = {
             each.name: {inner.name: inner for inner in each.body if isinstance(inner, FUNCTIONS)} for each in classes
@@ -63,18 +74,22 @@ class _Search:
         self._objects = {
             path: cls
             for each in self._nodes
-            if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
-            if (cls := path_of(each.value.func)) in self._methods and cls is not None
+            if isinstance(each, ast.Assign) and isinstance(made := _before_moves(each.value), ast.Call)
+            if (cls := path_of(made.func)) in self._methods and cls is not None
             for target in each.targets
             if (path := path_of(target)) is not None
         }
 
+        calls = ((each, cls.name) for cls in classes for each in walk(cls) if isinstance(each, ast.Call))
+        self._class_around = {id(call): name for call, name in calls}
+
     def found(self) -> dict[ast.AST, Compiled]:
         found: dict[ast.AST, Compiled] = {}
         waiting = list(self._asked_for())
+        disabled = set(self._disabled()) if waiting else set()
         while waiting:
             node, compiled = waiting.pop()
-            if node in found or any(self._disables(each) for each in node.decorator_list):
+            if node in found or node in disabled or any(self._disables(each) for each in node.decorator_list):
                 continue
             found[node] = compiled
             through = compiled.through or node.name
@@ -86,14 +101,24 @@ class _Search:
             if isinstance(node, FUNCTIONS):
                 for each in node.decorator_list:
                     options = {key.arg for key in each.keywords} if isinstance(each, ast.Call) else set()
-                    is_asked_for = self._is_compile(each.func if isinstance(each, ast.Call) else each)
-                    if is_asked_for and options.issubset(_OPTIONS):
+                    asked = each.func if isinstance(each, ast.Call) else each
+                    if isinstance(each, ast.Call) and path_of(asked) in _PARTIAL and each.args:
+                        asked = each.args[0]
+                    if self._is_compile(asked) and options.issubset(_OPTIONS):
                         yield node, Compiled(each.lineno)
             elif isinstance(node, ast.Call):
                 given = self._given_to_compile(node)
-                function = None if given is None else self._function(given)
+                function = None if given is None else self._function(given, node)
                 if function is not None:
                     yield function, Compiled(node.lineno)
+
+    def _disabled(self) -> Iterator[FunctionNode]:
+        """`self.log = torch.compiler.disable(self.log)`"""
+        for node in self._nodes:
+            if isinstance(node, ast.Call) and node.args and self._disables(node):
+                function = self._function(node.args[0], node)
+                if function is not None:
+                    yield function
 
     def _given_to_compile(self, call: ast.Call) -> ast.expr | None:
         """`f` in `torch.compile(f)`, `torch.compile(mode=...)(f)` and `f.compile()`."""
@@ -109,8 +134,9 @@ class _Search:
         is_method = isinstance(function, ast.Attribute) and function.attr == "compile" and not call.args
         return function.value if is_method else None  # type: ignore[attr-defined]
 
-    def _function(self, node: ast.expr) -> FunctionNode | None:
-        """The function that a name, a method of an object, or an object that is called stands for."""
+    def _function(self, node: ast.expr, call: ast.Call) -> FunctionNode | None:
+        """The function that a name, a method of an object, or an object that is called stands for, given in a call."""
+        node = _before_moves(node)
         if isinstance(node, ast.Call):
             cls = path_of(node.func) or ""
             return self._methods.get(cls, {}).get("forward")
@@ -120,7 +146,8 @@ class _Search:
         if path in self._objects:
             return self._methods[self._objects[path]].get("forward")
         owner, _, name = path.rpartition(".")
-        return self._methods.get(self._objects.get(owner, owner), {}).get(name)
+        cls = self._class_around.get(id(call), "") if owner == "self" else self._objects.get(owner, owner)
+        return self._methods.get(cls, {}).get(name)
 
     def _called_in(self, function: FunctionNode) -> Iterator[FunctionNode]:
         own = self._methods.get(self._owners.get(id(function), ""), {})

@@ -155,9 +155,9 @@ class Expressions:
         return self._all(node.values)
 
     def _operation(self, node: ast.expr) -> Copies:
-        """Arithmetic, a comparison: the operands are read, but for tests of identity."""
+        """Arithmetic, a comparison: the operands are read, but for tests of identity, and of the keys of a dict."""
         is_of_identity = isinstance(node, ast.Compare) and all(
-            isinstance(each, (ast.Is, ast.IsNot)) for each in node.ops
+            isinstance(each, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for each in node.ops
         )
         for child in children_of(node):
             if isinstance(child, ast.expr):
