@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property, lru_cache
 
-from tonumpy.inference.habits import label_name
+from tonumpy.inference.habits import label_name, loader_name
 from tonumpy.inference.index.bindings import Import, arguments_of, is_false, read_name
 from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -269,7 +269,8 @@ def _may_learn(module: Module, name: ast.Name | ast.Call) -> bool:
     bound = module.names.bindings.get(name.id)
     if bound:
         return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
-    return not label_name.is_meant(name.id) and name.id not in module.names.imports_in_functions
+    is_data = label_name.is_meant(name.id) or loader_name.is_meant(name.id)
+    return not is_data and name.id not in module.names.imports_in_functions
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

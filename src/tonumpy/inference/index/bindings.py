@@ -248,9 +248,8 @@ def names_given(call: ast.Call) -> list[str]:
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
         if isinstance(node, ast.Call):
             for given in arguments_of(node):
-                found += (path_of_holder(given), filled_by(given))
-                if isinstance(given, ast.Call):  # `list(map(rows.append, xs))`
-                    found += map(filled_by, given.args)
+                found.append(path_of_holder(given))
+                found += map(filled_by, handed_out(given))
             node = node.func
         else:
             node = node.value
@@ -258,8 +257,22 @@ def names_given(call: ast.Call) -> list[str]:
 
 
 def filled_by(node: ast.expr) -> str | None:
-    """`rows` of `rows.append`, which is not called: who has it may fill the list."""
-    return path_of(node.value) if isinstance(node, ast.Attribute) and node.attr in FILLING else None
+    """`rows` of `rows.append`, and of `rows["a"].append`, which is not called: who has it may fill the list."""
+    return path_of_holder(node.value) if isinstance(node, ast.Attribute) and node.attr in FILLING else None
+
+
+def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
+    """Methods such as `rows.append` that are not called, in what a call, a dict or a list is given:
+    `list(map(rows.append, xs))`, `{"step": rows.append}`."""
+    if isinstance(node, ast.Attribute):
+        if node.attr in FILLING:
+            yield node
+    elif isinstance(node, (ast.Call, ast.Dict)):
+        for part in arguments_of(node) if isinstance(node, ast.Call) else node.values:
+            yield from handed_out(part)
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        for part in node.elts:
+            yield from handed_out(part)
 
 
 def path_of_holder(node: ast.expr) -> str | None:

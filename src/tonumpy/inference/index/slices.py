@@ -14,6 +14,7 @@ from tonumpy.inference.index.bindings import (
     asks_for_class,
     calls_super,
     filled_by,
+    handed_out,
     moved_when_made,
     names_given,
     names_in,
@@ -242,8 +243,7 @@ def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
         changes |= use.reads  # whatever is called may change what it is given
     elif isinstance(statement, ast.Assign):
         reads -= rebinds - names_in(statement.value)
-        filled = filled_by(statement.value)
-        changes |= frozenset() if filled is None else {filled}
+        changes.update(filter(None, map(filled_by, handed_out(statement.value))))
         parts = tuple(
             Part(frozenset(names - rebinds), frozenset(names_in(part)))  # but not of `x = x.to(device)`
             for part, names in changes_apart(statement.value, use).items()

@@ -270,7 +270,7 @@ def hand_out_filler(frame: Frame, node: ast.expr) -> None:
         inner = Unknown(Reason.CONTENT)
         after = join(container, Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner))
         frame.change_others(container, after, path)
-        _store_back(frame, node.value, path, after)
+        frame.change(path, after)
 
 
 _OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)

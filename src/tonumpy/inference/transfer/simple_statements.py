@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import (
     asks_for_class,
     bound_names,
     calls_super,
+    handed_out,
     imports_of,
     key_path,
     names_given,
@@ -94,7 +95,8 @@ def give_away(frame: Frame, statement: ast.stmt, closures: Closures) -> None:
 
 def _assign(frame: Frame, statement: ast.Assign) -> Continues:
     names = [name for target in statement.targets for name in bound_names(target)]
-    hand_out_filler(frame, statement.value)
+    for filler in handed_out(statement.value):
+        hand_out_filler(frame, filler)
     switched_to = statement.value.value if isinstance(statement.value, ast.Constant) else None
     if isinstance(switched_to, bool) and any(
         frame.asked.assumed.get(name, switched_to) is not switched_to for name in names
