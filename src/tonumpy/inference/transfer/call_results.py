@@ -14,6 +14,7 @@ from tonumpy.inference.lattice.values import (
     Device,
     DeviceTaint,
     Instance,
+    LibraryObject,
     Nothing,
     Tensor,
     Unknown,
@@ -62,9 +63,11 @@ def _made_of_data(value: Value, basis: Basis | None) -> Value:
 def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) -> Value:
     """What a module makes of its arguments, where nothing else is known of the result: a module on the CPU makes it
     there of what is there, unless it sends it elsewhere itself, and a frozen one without grad of what has none."""
-    if not isinstance(module, Instance) or arguments.has_star:
+    if not isinstance(module, (Instance, LibraryObject, Unknown)) or arguments.has_star:
         return result
-    is_frozen = module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
+    is_frozen = (
+        isinstance(module, Instance) and module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
+    )
     if is_frozen and result_facts(arguments.values(), True)[1] is False:
         result = unless_it_requires_grad(result)
     if not module.on_cpu or tensor_facts(result)[0] is not None or max_device_taint(members(result)):

@@ -98,7 +98,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         own = frame.analysis.own_promises.call_of_library(frame, full_name, function, arguments)
         if own is not None:
             return own
-        result = left_where_it_was(frame, arguments, library_values.call_object(frame, function, "__call__", arguments))
+        result = made_by(frame, function, arguments, library_values.call_object(frame, function, "__call__", arguments))
+        result = left_where_it_was(frame, arguments, result)
         if library_values.is_container(function):
             return result  # each of its layers has been cast
         return representation.without_narrow_dtype(frame.module, result)
@@ -107,7 +108,8 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
     if isinstance(function, Nothing):
         return NOTHING
     if isinstance(function, Unknown):
-        return left_open(fresh(Reason.CALL, frame, arguments), of_cuts(function.evidence))
+        result = made_by(frame, function, arguments, fresh(Reason.CALL, frame, arguments))
+        return left_open(result, of_cuts(function.evidence))
     if isinstance(function, Tensor) and function.certainty != "tensor":
         return call_value(frame, _as_module(function), arguments)
     return fresh(Reason.CALL, frame, arguments)
