@@ -11,7 +11,7 @@ from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
-from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
+from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
@@ -91,7 +91,7 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
         for one, other in pairs:
             if not _reads_as_array(one, spelt) or not may_be_a_tensor_or_mask(other):
                 continue
-            if (root := root_name(one)) is not None and root == root_name(other):
+            if (root := root_name(one)) is not None and root == root_name(masked_by(other)):
                 continue  # `mask[mask > 0]`
             if risks.reaches(other, site.scopes, kinds) and risks.reaches(one, site.scopes, ARRAY):
                 return True

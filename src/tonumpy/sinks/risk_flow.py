@@ -17,6 +17,7 @@ from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_index import HANDED_ON, OWN, RiskIndex, is_false, names_bound
+from tonumpy.sinks.risk_parts import CALLED, ITEM, held_in, may_hold, part_read
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
 from tonumpy.text.syntax import children_of
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonumpy.sinks.risk_index import Flow, FunctionNode, Unit
+    from tonumpy.sinks.risk_parts import Part
     from tonumpy.text.candidates import Scope
     from tonumpy.text.source import Source
 
     _Inner = tuple[tuple[str, ast.expr], ...]  # the variables of the comprehensions around, and what they go through
-    _Step = tuple[ast.expr, Unit, int, _Inner]  # with the kinds of risks that are looked for there
+    # With the kinds of risks that are looked for there, and in which part of it.
+    _Step = tuple[ast.expr, Unit, int, _Inner, Part]
 
 # What of a tensor NumPy refuses; `TENSOR`: that it is one; `ARRAY`: what NumPy makes, where the two must not meet.
 GRAD, PLACE, FORM, TENSOR, ARRAY = 1, 2, 4, 8, 16
@@ -47,7 +50,6 @@ _OF_MODULES = frozenset(
 _OF_DISTRIBUTIONS = frozenset("sample rsample log_prob entropy".split())
 _PASSING_METHODS = _OF_MODULES | _OF_DISTRIBUTIONS | OF_CONTAINERS
 _LOSSES = ("loss", "criterion")
-_FUNCTIONS_GIVEN = (ast.Lambda, ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp)  # what else a function may be called
 _GRAD_CALLS = frozenset("Parameter requires_grad_ backward parameters named_parameters from_pretrained".split())
 _GRAD_ATTRIBUTES = ("weight", "bias")
 _MODULES = ("model", "net", "network")
@@ -55,7 +57,10 @@ _NO_TENSORS = frozenset("manual_seed Generator device no_grad load is_tensor is_
 _METHODS_OF_TENSORS = frozenset("cuda xpu npu to detach requires_grad_ backward".split())
 _FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
 _MAX_BASES = 8  # of bases that are followed
-_NO_MODULES = tuple("Pipeline Dataset Loader Scheduler Processor Tokenizer Config Logger Writer Sampler Env".split())
+_MAX_PARTS = 32  # of one name that are told apart
+_NO_MODULES = (
+    *"transforms Pipeline Dataset Loader Scheduler Processor Tokenizer Config Logger Writer Sampler Env".split(),
+)
 _PLAIN_BASES = frozenset("object ABC Exception Enum NamedTuple TypedDict Protocol Dataset Generic TestCase".split())
 
 
@@ -65,6 +70,7 @@ class RiskFlow:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._in_vain: dict[object, int] = {}
+        self._parts: dict[tuple[Unit, str], set[Part]] = {}
 
     @cached_property
     def _index(self) -> RiskIndex:
@@ -76,15 +82,19 @@ class RiskFlow:
             kinds &= ~FORM
         unit = self._index.unit_of(scopes)
         seen: dict[object, int] = {}
-        waiting: list[_Step] = [(node, unit, kinds, ())]
+        waiting: list[_Step] = [(node, unit, kinds, (), None)]
         while waiting:
-            each, unit, kinds, inner = waiting.pop()
-            key: object = (unit, each.id, inner) if isinstance(each, ast.Name) else each
-            kinds &= ~(self._in_vain.get(key, 0) | seen.get(key, 0))
+            each, unit, kinds, inner, part = waiting.pop()
+            whole: object = (unit, each.id, inner) if isinstance(each, ast.Name) else each
+            if part is not None and isinstance(each, ast.Name):
+                part = self._told_apart(unit, each.id, part)
+            key = (whole, part)
+            kinds &= ~(self._in_vain.get(key, 0) | seen.get(key, 0) | seen.get((whole, None), 0))
+            kinds &= ~self._in_vain.get((whole, None), 0)
             if not kinds:
                 continue
             seen[key] = seen.get(key, 0) | kinds
-            found = self._steps(each, unit, kinds, inner)
+            found = self._steps(each, unit, kinds, inner, part)
             if found is None:
                 return True
             waiting += found
@@ -92,16 +102,25 @@ class RiskFlow:
             self._in_vain[key] = self._in_vain.get(key, 0) | gone
         return False
 
-    def _steps(self, node: ast.expr, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+    def _told_apart(self, unit: Unit, name: str, part: Part) -> Part:
+        """The part itself; the whole where a name has too many of them."""
+        parts = self._parts.setdefault((unit, name), set())
+        if len(parts) < _MAX_PARTS:
+            parts.add(part)
+        return part if part in parts else None
+
+    def _steps(self, node: ast.expr, unit: Unit, kinds: int, inner: _Inner, part: Part) -> list[_Step] | None:
         """What a value is made of, with the kinds of risks that pass on from there; None where a risk stands."""
+        if part == CALLED and not isinstance(node, (ast.IfExp, ast.BoolOp)):
+            return self._steps_of_called(node, unit, kinds, inner)
         if isinstance(node, ast.Name):
-            return self._steps_of_name(node.id, unit, kinds, inner)
+            return self._steps_of_name(node.id, unit, kinds, inner, part)
         if isinstance(node, ast.Call):
-            return self._steps_of_call(node, unit, kinds, inner)
+            return self._steps_of_call(node, unit, kinds, inner, part)
         if isinstance(node, ast.Attribute):
-            return self._steps_of_attribute(node, unit, kinds, inner)
+            return self._steps_of_attribute(node, unit, kinds, inner, part)
         if isinstance(node, ast.Lambda):
-            return [(node.body, unit, kinds, ())]
+            return [(node.body, unit, kinds, (), None)]
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return None if node is HANDED_ON else []
         if isinstance(node, ast.BinOp) and (self._is_array(node.left, unit) or self._is_array(node.right, unit)):
@@ -109,28 +128,33 @@ class RiskFlow:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             for generator in node.generators:
                 inner = (*inner, *((name, generator.iter) for name in names_bound(generator.target)))
-            return [(node.value if isinstance(node, ast.DictComp) else node.elt, unit, kinds, inner)]
+            return [(node.value if isinstance(node, ast.DictComp) else node.elt, unit, kinds, inner, None)]
+        if isinstance(node, ast.IfExp):
+            return [(node.body, unit, kinds, inner, part), (node.orelse, unit, kinds, inner, part)]
         if isinstance(node, ast.Subscript):
-            return [(node.value, unit, kinds, inner)]
+            return [(node.value, unit, kinds, inner, part_read(node.slice))]
+        if isinstance(node, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+            return [(each, unit, kinds, inner, at) for each, at in held_in(node, part)]
         if isinstance(node, ast.Compare):
             kinds &= ~GRAD
-        if isinstance(node, ast.IfExp):
-            return [(node.body, unit, kinds, inner), (node.orelse, unit, kinds, inner)]
-        return [(each, unit, kinds, inner) for each in children_of(node) if isinstance(each, ast.expr)]
+        kept = part if isinstance(node, (ast.BoolOp, ast.NamedExpr)) else None
+        return [(each, unit, kinds, inner, kept) for each in children_of(node) if isinstance(each, ast.expr)]
 
     def _is_array(self, node: ast.expr, unit: Unit) -> bool:
         """Whether NumPy has surely made it, by its name or by its spelling."""
         if isinstance(node, ast.Name):
             flows = self._index.flows.get((unit, node.id), ())
-            return bool(flows) and all(isinstance(each, ast.Call) and self._is_array(each, unit) for each, _ in flows)
+            return bool(flows) and all(
+                isinstance(each[0], ast.Call) and self._is_array(each[0], unit) for each in flows
+            )
         if not isinstance(node, ast.Call):
             return False
         return last_name(node.func) == "numpy" or root_name(node.func) in self._index.numpy
 
-    def _steps_of_name(self, name: str, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+    def _steps_of_name(self, name: str, unit: Unit, kinds: int, inner: _Inner, part: Part) -> list[_Step] | None:
         for at in range(len(inner) - 1, -1, -1):
             if inner[at][0] == name:
-                return [(inner[at][1], unit, kinds, inner[:at])]
+                return [(inner[at][1], unit, kinds, inner[:at], ITEM)]
         index = self._index
         flows = index.into_name(name, unit)
         owners = index.parameters.get((unit, name), ())
@@ -138,9 +162,26 @@ class RiskFlow:
             if self._is_given_risk(function, name, kinds) or index.is_handed_on(function.name):
                 return None
             flows += self._given(function, name)
-        if not owners:
-            flows += index.returned(name)
-        return [(each, where, kinds, ()) for each, where in flows]
+        return _read_of([*flows, *([] if owners else index.returned(name))], kinds, part)
+
+    def _steps_of_called(self, node: ast.expr, unit: Unit, kinds: int, inner: _Inner) -> list[_Step]:
+        """What a call of something gives, which is no function of its module by its own name: only of functions."""
+        if isinstance(node, ast.Lambda):
+            return [(node.body, unit, kinds, (), None)]
+        index, name = self._index, last_name(node) or ""
+        if isinstance(node, ast.Call):
+            given: list[_Step] = [(each, unit, kinds, inner, CALLED) for each in node.args[:1]]
+            name = last_name(node.func) or ""
+            return (given if name == "partial" else []) + _read_of(index.returned(name), kinds, CALLED)
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return []
+        if isinstance(node, ast.Attribute):
+            flows = list(index.into_attribute(name))
+        else:
+            flows = index.into_name(name, unit)
+            for function in index.parameters.get((unit, name), ()):
+                flows += self._given(function, name)
+        return _read_of(flows, kinds, CALLED) + _read_of(index.returned(name), kinds, None)
 
     def _is_given_risk(self, function: FunctionNode, name: str, kinds: int) -> bool:
         """Whether a parameter reads as what is looked for."""
@@ -155,7 +196,9 @@ class RiskFlow:
             return True
         return bool(kinds & PLACE) and any("Lightning" in (last_name(base) or "") for base in cls.bases)
 
-    def _steps_of_attribute(self, node: ast.Attribute, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+    def _steps_of_attribute(
+        self, node: ast.Attribute, unit: Unit, kinds: int, inner: _Inner, part: Part
+    ) -> list[_Step] | None:
         if isinstance(node.ctx, ast.Store):  # `x.requires_grad = True`, as what is stored in `x`
             return None if kinds & (GRAD | TENSOR) else []
         if node.attr in _PLAIN_ATTRIBUTES:
@@ -170,16 +213,17 @@ class RiskFlow:
         flows = self._index.into_attribute(node.attr)
         if node.attr in ("data", "grad") and not flows:
             kinds &= ~GRAD
-        found: list[_Step] = [(each, where, kinds, ()) for each, where in (*flows, *self._index.returned(node.attr))]
+        found = _read_of((*flows, *self._index.returned(node.attr)), kinds, part)
         for name in self._index.fields.get(node.attr, ()):
             found += [
-                (each, where, kinds, ()) for call, where in self._index.calls(name) for each in arguments_of(call)
+                (each, where, kinds, (), None) for call, where in self._index.calls(name) for each in arguments_of(call)
             ]
         if not is_own:
-            found.append((node.value, unit, kinds, inner))
+            of = None if torch_api.is_of_tensors(node.attr) else f".{node.attr}"
+            found.append((node.value, unit, kinds, inner, of))
         return found
 
-    def _steps_of_call(self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner) -> list[_Step] | None:
+    def _steps_of_call(self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner, part: Part) -> list[_Step] | None:
         name, root = last_name(call.func) or "", (path_of(call.func) or "").partition(".")[0]
         is_method = isinstance(call.func, ast.Attribute)
         if kinds & ARRAY and (name == "numpy" or root in self._index.numpy):
@@ -200,7 +244,7 @@ class RiskFlow:
         is_of_tensor = is_torch or (is_method and torch_api.is_of_tensors(name))
         if is_of_tensor and self._is_chosen(call, kinds):
             return None
-        if name in _GRAD_CALLS:
+        if name in _GRAD_CALLS and not (name == "from_pretrained" and root.endswith(_NO_MODULES)):
             if kinds & (GRAD | TENSOR):
                 return None
             is_module = True
@@ -213,34 +257,29 @@ class RiskFlow:
                 return None
         if not kinds:
             return []
-        return self._passed_on(call, unit, kinds, inner, is_of_tensor=is_of_tensor, is_module=is_module)
+        return self._passed_on(call, unit, kinds, inner, part, is_of_tensor=is_of_tensor, is_module=is_module)
 
     def _passed_on(
-        self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner, *, is_of_tensor: bool, is_module: bool
+        self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner, part: Part, *, is_of_tensor: bool, is_module: bool
     ) -> list[_Step] | None:
         """What a call gives is made of: nothing where nobody knows what is called, as inference takes it."""
         name, given = last_name(call.func) or "", arguments_of(call)
-        found: list[_Step] = []
-        if name:
-            found += [(each, where, kinds, ()) for each, where in self._index.returned(name)]
+        found = _read_of(self._index.returned(name), kinds, part) if name else []
         if isinstance(call.func, ast.Attribute):
             if is_of_tensor or name in _PASSING_METHODS:
-                found.append((call.func.value, unit, kinds, inner))
+                found.append((call.func.value, unit, kinds, inner, None))
         elif isinstance(call.func, ast.Name):
-            flows = self._index.into_name(name, unit)
-            for function in self._index.parameters.get((unit, name), ()):
-                flows += self._given(function, name)
-            found += [(each, where, kinds, ()) for each, where in flows if isinstance(each, _FUNCTIONS_GIVEN)]
+            found.append((call.func, unit, kinds, inner, CALLED))
         else:
-            found.append((call.func, unit, kinds, inner))
+            found.append((call.func, unit, kinds, inner, None))
         if is_module:
-            found.append((call.func, unit, kinds, inner))
+            found.append((call.func, unit, kinds, inner, None))
         if name and (name[0].isupper() or self._index.class_named(name) is not None):
             if kinds & PLACE and any(last_name(each) == "device" for each in given):
                 return None
         elif not is_of_tensor and not is_module and name not in _PASSING and not name.lower().endswith(_LOSSES):
             return found
-        return [*found, *((each, unit, kinds, inner) for each in given)]
+        return [*found, *((each, unit, kinds, inner, None) for each in given)]
 
     def _is_chosen(self, call: ast.Call, kinds: int) -> bool:
         """Whether an argument says that what is made requires grad, or where it is."""
@@ -266,7 +305,7 @@ class RiskFlow:
             if any(self._is_given_module(each, name) for each in self._index.parameters.get((unit, name), ())):
                 return True
             flows = self._index.into_name(name, unit)
-        return any(self._makes_module(each) for each, _ in flows)
+        return any(self._makes_module(each[0]) for each in flows)
 
     def _makes_module(self, node: ast.expr) -> bool:
         """`Net()`, `Net().to(device)`, `wrap(Net())`, where the class is not known to be of another sort."""
@@ -305,7 +344,7 @@ class RiskFlow:
 
     def _given(self, function: FunctionNode, name: str) -> list[Flow]:
         """What the module gives for a parameter."""
-        flows: list[Flow] = [(each, None) for each in _defaults(function, name)]
+        flows: list[Flow] = [(each, None, None, None) for each in _defaults(function, name)]
         names = parameter_names(function.args)
         cls = self._index.class_of.get(function)
         is_bound = cls is not None and names[:1] in (["self"], ["cls"])
@@ -317,19 +356,30 @@ class RiskFlow:
         at = names.index(name) - is_bound if name in names else None
         for each in called:
             for call, unit in self._index.calls(each):
-                flows += [(given, unit) for given in _given_in(call, each, name, at)]
+                flows += [(given, unit, None, None) for given in _given_in(call, each, name, at, names)]
         flows += self._index.returned(name)  # a fixture of pytest
         return flows
+
+
+def _read_of(flows: Iterable[Flow], kinds: int, part: Part) -> list[_Step]:
+    """What is read where a part of what values flow into is wanted."""
+    return [
+        (value, where, kinds, (), of if put is not None or of is not None else part)
+        for value, where, put, of in flows
+        if put is None or may_hold(put, part)
+    ]
 
 
 def _is_of_form(name: str) -> bool:
     return any(word in name for word in _FORMS)
 
 
-def _given_in(call: ast.Call, name: str, parameter: str, at: int | None) -> Iterator[ast.expr]:
-    """What a call gives for a parameter; all that it gives where it hands the function on, or says no place."""
+def _given_in(call: ast.Call, name: str, parameter: str, at: int | None, names: list[str]) -> Iterator[ast.expr]:
+    """What a call gives for a parameter; all that it gives where it hands the function on, or says no place, but for
+    what is given there to other parameters by their names."""
     if last_name(call.func) != name:
-        yield from (each for each in (call.func, *arguments_of(call)) if last_name(each) != name)
+        named = [each.value for each in call.keywords if each.arg == parameter or each.arg not in names]
+        yield from (each for each in (call.func, *call.args, *named) if last_name(each) != name)
         return
     is_hidden = any(isinstance(each, ast.Starred) for each in call.args)
     named = [each for each in call.keywords if each.arg in (parameter, None)]

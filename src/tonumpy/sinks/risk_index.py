@@ -14,6 +14,7 @@ from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.risk_parts import ANYWHERE, ITEM, part_given, part_written
 from tonumpy.text.candidates import find_calls, first_row, last_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
@@ -21,18 +22,26 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from tonumpy.sinks.risk_parts import Part
     from tonumpy.text.candidates import Scope
     from tonumpy.text.source import Source
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
     Unit = FunctionNode | None  # the outermost function around, whose inner ones share its names; None for the module
-    Flow = tuple[ast.expr, Unit]  # a value, and where it is written
+    # A value, where it is written, where it is put (None: it is all of it) and which part of it that is.
+    Flow = tuple[ast.expr, Unit, Part, Part]
     _Held = tuple[int, int, ast.stmt, ast.ClassDef | None]  # rows, the definition, and the class around it
 
 OWN = ("self", "cls")
 HANDED_ON = ast.Constant(None)  # what stands for the arguments of unknown calls
+# What goes through data with a function that it is given; nobody follows it there.
+_GIVEN_TO_DATA = re.compile(r"\.(?:map|with_transform|set_transform|filter|sort|sorted)\($|\b(?:collate_fn|key)=$")
 _LAST_WORD = re.compile(r"(\w+)[ \t]*(?::[^:]*)?$")
 _MAX_LINE = 400  # characters beside a word that are looked at: a line may be as long as the file
+# Methods that keep what they are given.
+_PUTTING = re.compile(
+    r"_?(add|append|extend|insert|update|put|push|store|setdefault|remember|collect|enqueue|register)"
+)
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
 
 
@@ -59,7 +68,7 @@ class RiskIndex:
         self._global: set[tuple[Unit, str]] = set()
         self._without_grad: list[tuple[int, int]] = []  # rows
         self._calls: dict[str, list[tuple[ast.Call, Unit]]] = {}
-        self._in_expressions: dict[Unit, dict[str, list[ast.expr]]] = {}
+        self._in_expressions: dict[Unit, dict[str, list[tuple[ast.expr, Part]]]] = {}
         self._may_be_on = may_turn_grad_on(self.text)
         self._rows_of_lambdas = source.rows_with("lambda") if "_hook(" in self.text else []
         self._collect(source.tree.body, None, None)
@@ -79,11 +88,12 @@ class RiskIndex:
         if (unit, name) in self.parameters:
             return flows
         if not flows and name not in self.plain and name not in self.torch:
-            flows += ((each, unit) for each in self._bound_within(unit).get(name, ()))
+            flows += ((each, unit, None, part) for each, part in self._bound_within(unit).get(name, ()))
         if unit is not None and (unit, name) not in self.bound and not (flows and self.flows.get((unit, name)) is None):
             self._look_for(name, _may_be_changed)
             flows += self.flows.get((None, name), ())
-            flows += ((each, None) for each in self._bound_within(None).get(name, ())) if not flows else ()
+            found = self._bound_within(None).get(name, ()) if not flows else ()
+            flows += ((each, None, None, part) for each, part in found)
         return flows
 
     def into_attribute(self, name: str) -> list[Flow]:
@@ -97,9 +107,9 @@ class RiskIndex:
         for function, unit in self.functions.get(name, ()):
             for statement in statements_of(function.body):
                 if isinstance(statement, ast.Return) and statement.value is not None:
-                    yield statement.value, unit
+                    yield statement.value, unit, None, None
                 elif isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Yield, ast.YieldFrom)):
-                    yield statement.value.value or statement.value, unit
+                    yield statement.value.value or statement.value, unit, ITEM, None
 
     def class_named(self, name: str) -> ast.ClassDef | None:
         self._look_for(f"class {name}")
@@ -168,10 +178,10 @@ class RiskIndex:
             elif isinstance(node, FUNCTIONS):
                 self._collect_function(node, node, cls)
 
-    def _bound_within(self, unit: Unit) -> dict[str, list[ast.expr]]:
+    def _bound_within(self, unit: Unit) -> dict[str, list[tuple[ast.expr, Part]]]:
         """What comprehensions, lambdas and `:=` bind in a function, or in the module outside of all."""
         if unit not in self._in_expressions:
-            found: dict[str, list[ast.expr]] = {}
+            found: dict[str, list[tuple[ast.expr, Part]]] = {}
             body = self.source.tree.body if unit is None else [unit]
             for statement in body:
                 if unit is not None or not isinstance(statement, (ast.ClassDef, *FUNCTIONS)):
@@ -228,9 +238,12 @@ class RiskIndex:
                 continue
             if isinstance(each.target, ast.Attribute) and each.target.attr == "requires_grad" and not is_false(value):
                 value = each.target
-            self._add(each.target, value, unit)
+            part = ITEM if each.how == "item" else None
+            if each.how == "part":
+                part = part_given(statement.targets, each.target) if isinstance(statement, ast.Assign) else ITEM
+            self._add(each.target, value, unit, part)
             if is_field:
-                self.flows.setdefault((None, f".{each.root}"), []).append((value, unit))
+                self.flows.setdefault((None, f".{each.root}"), []).append((value, unit, None, part))
         if any(statement.lineno <= row <= last_row(statement) for row in self._rows_of_lambdas):
             for body in (each.body for each in walk(statement) if isinstance(each, ast.Lambda)):
                 if isinstance(body, ast.Call) and isinstance(body.func, ast.Attribute):
@@ -244,38 +257,46 @@ class RiskIndex:
 
     def _put_in(self, call: ast.Call, method: ast.Attribute, unit: Unit) -> None:
         """`x.append(y)`, and what is done in place: `x.cuda().eval()`."""
-        given = [call, *arguments_of(call)]
+        given: list[ast.expr] = [call]
+        if _PUTTING.match(method.attr) or method.attr.endswith("_"):
+            given += arguments_of(call)
+        place = ITEM if method.attr == "backward" else ANYWHERE  # `optimizer.backward(loss)` has no other parts of it
         while isinstance(method.value, ast.Call) and isinstance(method.value.func, ast.Attribute):
             given.append(method.value)
             method = method.value.func
         for each in given:
-            self._add(method.value, each, unit)
+            self._add(method.value, each, unit, None, place)
 
     def _note_grad_mode(self, statement: ast.stmt, contexts: list[ast.expr]) -> None:
         if not self._may_be_on and any(map(_turns_grad_off, contexts)):
             self._without_grad.append((statement.lineno, last_row(statement)))
 
-    def _add(self, target: ast.expr, value: ast.expr, unit: Unit) -> None:
-        """A value goes into a name, and into each object on the way to an attribute or an item."""
+    def _add(self, target: ast.expr, value: ast.expr, unit: Unit, part: Part, place: Part = None) -> None:
+        """A value, or a part of it, goes into a name, and into each object on the way to an attribute or an item."""
         is_bound = isinstance(target, ast.Name)
         while not isinstance(target, ast.Name):
             if isinstance(target, ast.Attribute):
-                self.flows.setdefault((None, f".{target.attr}"), []).append((value, unit))
+                self.flows.setdefault((None, f".{target.attr}"), []).append((value, unit, place, part))
+                place = f".{target.attr}"
                 target = target.value
-            elif isinstance(target, (ast.Subscript, ast.Starred)):
+            elif isinstance(target, ast.Subscript):
+                place = part_written(target.slice)
+                target = target.value
+            elif isinstance(target, ast.Starred):
                 target = target.value
             elif isinstance(target, ast.Call):
+                place = ANYWHERE
                 target = target.func
             else:
                 return
         if target.id in OWN:
             return
         where = None if (unit, target.id) in self._global else unit
-        self.flows.setdefault((where, target.id), []).append((value, unit))
+        self.flows.setdefault((where, target.id), []).append((value, unit, place, part))
         if is_bound:
             self.bound.add((where, target.id))
         elif where is not None:
-            self.flows.setdefault((None, target.id), []).append((value, unit))
+            self.flows.setdefault((None, target.id), []).append((value, unit, place, part))
 
 
 def _may_be_changed(before: str, after: str) -> bool:
@@ -287,6 +308,8 @@ def _may_be_changed(before: str, after: str) -> bool:
 def _is_handed_on(before: str, after: str) -> bool:
     """`f(name)`, `x = name`, `return name`; neither a call nor a definition."""
     before, after = before.rstrip().removesuffix("self.").removesuffix("cls.").rstrip(), after.lstrip()
+    if _GIVEN_TO_DATA.search(before):
+        return False
     ends = before[-1:] in ("[", "(", ",", "=", ":") or before.endswith(("return", "else", "if", "or"))
     return ends and (not after or after[0] in "]),}" or after.startswith(("else ", "if ", "or ")))
 
@@ -299,16 +322,16 @@ def is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value in (False, None)
 
 
-def _bind(node: ast.AST, found: dict[str, list[ast.expr]]) -> None:
+def _bind(node: ast.AST, found: dict[str, list[tuple[ast.expr, Part]]]) -> None:
     """Who calls a lambda is not looked for."""
     if isinstance(node, ast.comprehension):
         for name in names_bound(node.target):
-            found.setdefault(name, []).append(node.iter)
+            found.setdefault(name, []).append((node.iter, ITEM))
     elif isinstance(node, ast.NamedExpr):
-        found.setdefault(node.target.id, []).append(node.value)
+        found.setdefault(node.target.id, []).append((node.value, None))
     elif isinstance(node, ast.Lambda):
         for name in parameter_names(node.args):
-            found.setdefault(name, []).append(HANDED_ON)
+            found.setdefault(name, []).append((HANDED_ON, None))
 
 
 def _names(call: ast.Call, name: str) -> bool:

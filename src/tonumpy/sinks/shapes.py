@@ -109,9 +109,14 @@ _PLAIN_CALLS = frozenset("len range int float str round".split())
 
 def may_be_a_tensor_or_mask(node: ast.expr) -> bool:
     """By its spelling; a mask, `x > 0`, is what its first part is."""
+    return may_be_a_tensor(masked_by(node), {})
+
+
+def masked_by(node: ast.expr) -> ast.expr:
+    """What a mask is made of."""
     while isinstance(node, ast.Compare):
         node = node.left
-    return may_be_a_tensor(node, {})
+    return node
 
 
 def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
