@@ -38,6 +38,7 @@ that would go with it. *Share* is that of the CPU time which was spent in its fu
 is the number of trees on which it answered anything but neutral, *off* that of those on which it was switched off:
 alone, or with others that changed nothing together. The other columns are findings that appear (+) or go (-) without
 it, at default and at low, and the trees on which any does. What speaks of speed changes no finding, and should not.
+[How often each habit counts](habits-measured.md) was counted on more repositories.
 
 | mechanism | lines | share | used | off | default | low | trees |
 |---|---:|---:|---:|---:|---:|---:|---:|

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
     "measure_breadth": "test_breadth",
+    "measure_habits": "test_habits",
     "prove_native": "test_native",
     "standin_operators": "test_standin_operators",
     "write_rehearsal_table": "test_rehearse",
