@@ -166,7 +166,7 @@ def test_a_piece_of_evidence_names_the_line_that_a_reader_would_point_at(
     assert "  kind: torch tensor (proved)\n    code, use.py:8: true from this line on\n" in said
     assert "model.py:5" not in said.partition("  device: ")[0]
     assert "  device: not on the CPU\n    code, use.py:9: true" in said
-    assert "    code, use.py:4: `device` is bound here\n        4 | device = \"cuda\"\n" in said
+    assert '    code, use.py:4: `device` is bound here\n        4 | device = "cuda"\n' in said
     said = run_tonumpy("why", "use.py:18").out
     assert "    code, use.py:14: `self.device` is bound here\n" in said
 
@@ -428,6 +428,18 @@ def test_the_line_behind_each_fact(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     assert about(told, "moved")["grad mode"].startswith("off code, m.py:15: sets it here")
     assert "m.py:11: " in about(told, "moved")["grad"]
     assert about(told, "step")["kind"] == "not known to be a torch tensor, so it is not reported: not a tensor (int)"
+
+
+def test_what_takes_a_tensor_for_values_is_told_though_it_converts_none(
+    run_tonumpy: RunTonumpy, tmp_path: Path
+) -> None:
+    (tmp_path / "m.py").write_text(
+        "import pandas as pd\nimport torch\n\n\ndef f(x: torch.Tensor, path):\n    table = pd.read_csv(path)\n"
+        "    t = x.detach().cpu()\n    return table['a'] == t\n"
+    )
+    done = run_tonumpy("why", "m.py:8")
+    assert done[0] == 0
+    assert "m.py:8:26: `t`\n  TNP206 (high confidence): `table['a'] == t` takes a tensor for values" in done[1]
 
 
 def test_a_line_without_a_conversion_names_the_nearest(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

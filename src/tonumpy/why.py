@@ -17,6 +17,7 @@ from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
+from tonumpy.sinks.approximations import WORD, infer_approximations
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.known import infer_known, sinks_in, told
@@ -29,7 +30,7 @@ from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 class _Places(NamedTuple):
     """What may convert in a row."""
 
+    row: int
     candidates: list[Candidate]
     sharers: list[Site]
     sinks: list[Site]
@@ -112,7 +114,23 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
         if isinstance(node, (ast.expr, ast.stmt)) and is_in_row(node, row) and not _is_candidate(node, candidates):
             start = source.node_start(node)
             explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), words))
+    explanations += _not_told(found, explanations, source, row)
     return sorted(explanations, key=lambda each: each.start)
+
+
+def _not_told(found: list[Finding], explanations: list[Explanation], source: Source, row: int) -> Iterator[Explanation]:
+    """The findings that speak of no conversion, as of the comparison of a table with a tensor, with their grounds."""
+    told = {(each.code, each.start) for explanation in explanations for each in explanation.findings}
+    left = [each for each in found if _spans((each.start, each.end), row) and (each.code, each.start) not in told]
+    for start in dict.fromkeys(each.start for each in left):
+        here = tuple(each for each in left if each.start == start)
+        subject = source.text[source.offset(start) : source.offset(here[0].end)]
+        grounds = [ground for finding in here for ground in finding.evidence]
+        answers = [
+            Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
+            for about in dict.fromkeys(each.about for each in grounds)
+        ]
+        yield Explanation(start, subject, here, tuple(answers))
 
 
 def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
@@ -131,6 +149,7 @@ def _places(module: Module, row: int) -> _Places:
     risks, of_sinks = RiskFlow(source), {id(each.call) for each in sinks}
     given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
     return _Places(
+        row,
         candidates,
         [each for each in sharers_in(module) if is_in_row(each.call, row)],
         sinks,
@@ -151,8 +170,13 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_implicit(module, places.given),
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
+        *(each for each in _approximations(module) if is_in_row(each.site.call, places.row)),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
+
+
+def _approximations(module: Module) -> list[ImplicitConversion]:
+    return infer_approximations(module, lambda: RiskFlow(module.source)) if WORD in module.source.text else []
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:
@@ -181,6 +205,7 @@ def nearest_conversions(source: Source, settings: Settings, project: Project, ro
     module = module_of(source, settings, project)
     rows = {call_span(each, source)[0].row for each in find_candidates(source)}
     rows |= {each.call.lineno for each in sinks_in(module)}
+    rows |= {each.start.row for each in _found(source, settings, project)}
     cell, first = source.cell_at(row)
     rows = {each for each in rows if source.cell_at(each)[0] == cell}
     before, after = [each for each in rows if each < row], [each for each in rows if each > row]
