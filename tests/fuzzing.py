@@ -452,7 +452,11 @@ def _flaws_of_fix(text: str, fixed: Fixed, settings: Settings) -> Iterator[Flaw]
         yield Flaw("a comment was lost", fixed.text)
 
 
-_LINKS = frozenset("detach cpu to_dense dequantize float cfloat resolve_conj resolve_neg copy clone numpy".split())
+_LINKS = frozenset(
+    "detach cpu to_dense dequantize float cfloat resolve_conj resolve_neg copy clone numpy item tolist".split()
+)
+_COPIES = ("to", "copy_", "type")  # whose flag `non_blocking` goes, by its name or by its place
+_UFUNCS = re.compile(r"is\w+|signbit|(not_)?equal|eq|ne|(greater|less)(_equal)?|logical_\w+")
 
 
 class _Eraser(ast.NodeTransformer):
@@ -460,6 +464,12 @@ class _Eraser(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        node.keywords = [each for each in node.keywords if each.arg != "non_blocking"]
+        if name in _COPIES and node.args and isinstance(getattr(node.args[-1], "value", None), bool):
+            del node.args[-1]
+        if _UFUNCS.fullmatch(name):  # NumPy's for torch's
+            node.func = ast.Name({"equal": "eq", "not_equal": "ne"}.get(name, name))
         is_link = isinstance(node.func, ast.Attribute) and node.func.attr in _LINKS and not node.args
         return node.func.value if is_link and all(each.arg == "force" for each in node.keywords) else node
 
