@@ -1,7 +1,11 @@
-"""Tensors that are taken for values, and those that are not: each line that a rehearsal must tell of says TNP206."""
+"""Tensors that are taken for values or masks, and those that are not: a line that a rehearsal must tell of says so."""
 
+import csv
 import importlib.util
+import io
 from collections import Counter
+
+import numpy as np
 
 if importlib.util.find_spec("pandas") is not None:  # as libraries look for it before they import it
     import pandas as pd
@@ -36,3 +40,36 @@ frame["loss"] = values.mean()  # TNP206
 frame["b"] = values
 print(pd.DataFrame([{"loss": values.mean()}]))  # TNP206
 print(pd.DataFrame({"loss": values}), pd.DataFrame([{"loss": values.mean().item()}]))
+print(pd.Series([values.sum()]), frame.assign(n=values.sum()))  # TNP206
+print(pd.DataFrame.from_records([{"loss": values.sum()}]).dtypes)  # TNP206
+print(series.isin([values[0]]))  # TNP206
+print(pd.api.types.is_scalar(values), frame.to_csv())
+
+file = io.StringIO()
+writer = csv.writer(file)
+writer.writerow([1, values.mean()])  # TNP206
+writer.writerow([1, values.mean().item()])
+writer.writerows([[1, each] for each in values])  # TNP206
+csv.DictWriter(file, ["loss"]).writerow({"loss": values.mean()})  # TNP206
+print(file.getvalue(), writer.dialect.delimiter)
+print(callable(np.size(values)))  # TNP206
+print(np.argwhere(values > 0).shape, np.size(values.numpy()))  # TNP206
+
+names = np.array(["a", "b"])
+print(names[values[:1].long()], names[values[:2].long()], names[values[0].long()])  # TNP206
+print(["a", "b"][values[:1].long()], range(3)[values[:1].long()])
+rows = np.zeros((1, 2))
+print(rows[values[:1] < 0].shape)  # TNP206
+rows[values[:1] < 0] = 1  # TNP206
+print(rows, rows[(values[:1] < 0).numpy()].shape)
+groups: dict = {}
+for label in torch.tensor([1, 1]):
+    groups[label] = [1]  # TNP206
+    groups[label].append(2)
+
+bad = np.isnan(values)
+print(values[~bad].shape)  # TNP205
+print((~(bad | np.isinf(values))).all())  # TNP205
+print(np.arange(3)[bad])  # TNP205
+image = torch.tensor([1, 2, 3], dtype=torch.uint8)
+print(bad.sum(), ~np.isnan(values.numpy()), ~image, np.arange(9)[image], values[~torch.isnan(values)])

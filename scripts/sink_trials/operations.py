@@ -12,10 +12,12 @@ import importlib.metadata
 import inspect
 import io
 import json
+import os
 import platform
 import re
 import warnings
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +44,7 @@ FORMS: dict[str, Callable[[Any], object]] = {
     "items": lambda value: [value, value],
     "values": lambda value: {"a": value},
     "rows": lambda value: [{"a": value}],
+    "table": lambda value: [[value, value]],
     "lists": lambda value: {"a": [value, value]},
 }
 OBJECTS: dict[str, dict[str, str]] = {
@@ -49,7 +52,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     "pandas": {"Series": "pd.Series(v)", "Index": "pd.Index(v)", "DataFrame": "pd.DataFrame({'a': v, 'b': v})"},
     "xarray": {"DataArray": "xr.DataArray(v, dims='x')", "Dataset": "xr.Dataset({'a': ('x', v)})"},
     "polars": {"Series": "pl.Series('a', v)", "DataFrame": "pl.DataFrame({'a': v})"},
-    "builtins": {"set": "{*v.tolist(), 1}", "dict": "dict.fromkeys([*v.tolist(), 1], 2)", "list": "[*v.tolist(), 1]"},
+    "builtins": {
+        "set": "{*v.tolist(), 1, (1, 1), (0.25, 1)}",
+        "dict": "dict.fromkeys([*v.tolist(), 1, (1, 1), (0.25, 1)], 2)",
+        "list": "[*v.tolist(), 1]",
+    },
 }
 OPERATIONS = (
     *("a == t", "t == a", "a != t", "t != a", "a < t", "a + t", "t + a", "a & t", "t in a", "a[t]", "a[t] = 9"),
@@ -57,7 +64,8 @@ OPERATIONS = (
     *("a.isin(t)", "a.eq(t)", "a.ne(t)", "a.get(t)", "a.map({t: 1})", "a.replace(t, 9)", "a.where(t)"),
     *("a.isel(x=t)", "a.sel(x=t)", "a.filter(t)", "a.take(t)", "a.index(t)", "a.count(t)", "a.equals(t)"),
     *("a.fillna(t)", "a.searchsorted(t)", "a.add(t)", "a.setdefault(t, 1)", "a.pop(t, 1)", "a.discard(t)"),
-    "a.union(t)",
+    *("a.union(t)", "a.update(t)", "{x for x in t}", "{x: 1 for x in t}", "dict(zip(t, t))"),
+    *("a[t, 1] = 9", "a.get((t, 1))", "(t, 1) in a", "a.add((t, 1))", "a.assign(n=t)"),
 )
 # Of what is given, or of the forms above.
 FUNCTIONS = (
@@ -70,7 +78,7 @@ FUNCTIONS = (
 # What tables of functions say to differ, and what is meant so: a tensor is kept as one, is text for a person, or stands
 # where no array is meant.
 _MEANT = re.compile(
-    r"(pickle|networkx|filterpy|gymnasium|blosc2|cupy|numcodecs)\."
+    r"(pickle|networkx|filterpy|gymnasium|blosc2|cupy|numcodecs|joblib|tabulate|tensorstore)\."
     r"|pandas\.(Grouper|NamedAgg|CategoricalDtype|Series#transform|.*Index#|Categorical#|DataFrame#(asof|set_axis))"
     r"|numpy\.(testing|polynomial)\.|sklearn\.calibration\.|tifffile\.pformat|xarray\.(IndexSelResult|NamedArray)"
 )
@@ -128,6 +136,22 @@ def _hashed(value: object) -> object:
     return value
 
 
+def _apart(name: str, ask: Callable[[], str]) -> str:
+    """What is asked, in a process of its own: polars takes all tensors for what the first one was, from then on."""
+    if name != "polars":
+        return ask()
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(theirs, ask().encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as answer:
+        word = answer.read()
+    os.waitpid(child, 0)
+    return word
+
+
 def outcome(got: object, meant: object) -> str:
     """What a tensor gives where something else was meant; nothing where that is the same, or an error."""
     if isinstance(got, Exception) or isinstance(meant, Exception):
@@ -183,10 +207,8 @@ def _array_of(table: Any) -> np.ndarray:  # noqa: ANN401
 def operations() -> Iterator[tuple[str, str, str, str, str]]:
     """Library, object, operation, what was given, and what came out, of what is wrong without an error."""
     for library, objects in OBJECTS.items():
-        # A list is not compared number by number, whatever it is held against.
-        asked = [text for text in OPERATIONS if library != "builtins" or not re.search("[!=]= ", text)]
         for kind, maker in objects.items():
-            for text in asked:
+            for text in (text for text in OPERATIONS if _is_asked(text, library, kind)):
                 if "isin" in text and not _is_chance(text, maker):
                     continue
                 if "isin" in text:  # by the addresses of objects, which are others in each run; so is `isin([t])`
@@ -194,13 +216,21 @@ def operations() -> Iterator[tuple[str, str, str, str, str]]:
                     yield library, kind, text, "number", "chance"
                     continue
                 for given, arrays in GIVEN.items():
-                    words = [
-                        outcome(_run(text, maker, _tensor(array)), _run(text, maker, _as_meant(array)))
-                        for array in arrays
-                    ]
+                    words = [_apart(library, partial(_of_operation, text, maker, array)) for array in arrays]
                     words = [word for word in words if word]
                     if words:
                         yield library, kind, text, given, min(words)
+
+
+def _is_asked(text: str, library: str, kind: str) -> bool:
+    if re.search("in t|zip", text):
+        return kind == "list"  # no object has a part in it
+    # A list is not compared number by number, whatever it is held against.
+    return not re.search("[!=]= ", text) if library == "builtins" else "t, 1" not in text
+
+
+def _of_operation(text: str, maker: str, array: np.ndarray) -> str:
+    return outcome(_run(text, maker, _tensor(array)), _run(text, maker, _as_meant(array)))
 
 
 def _is_chance(text: str, maker: str) -> bool:
@@ -223,13 +253,39 @@ def functions() -> Iterator[tuple[str, str, str]]:
     """Function, what was given, and what came out."""
     for name in (*FUNCTIONS, *_of_numpy()):
         for given in ("tensor", "mask", "number"):
-            words = [outcome(_call(name, _tensor(each)), _call(name, _listed(name, each))) for each in GIVEN[given]]
+            words = [
+                _apart(_root(name), partial(_of_call, name, _tensor(each), _listed(name, each)))
+                for each in GIVEN[given]
+            ]
             if word := next(filter(None, words), ""):
                 yield name, given, word
         for form, make in FORMS.items() if name in FUNCTIONS else ():
             of_tensors, of_numbers = make(torch.tensor(0.25)), make(0.25)
-            if word := outcome(_call(name, of_tensors), _call(name, of_numbers)):
+            if word := _apart(_root(name), partial(_of_call, name, of_tensors, of_numbers)):
                 yield name, form, word
+    for name in _BREAKING:
+        if _breakpoints(name, torch.from_numpy(_SIGNAL.copy())) != _breakpoints(name, _SIGNAL):
+            yield name, "tensor", "values"
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _of_call(name: str, given: object, meant: object) -> str:
+    return outcome(_call(name, given), _call(name, meant))
+
+
+# What finds the breaks in a signal.
+_BREAKING = [f"ruptures.{kind}#{way}" for kind in "Pelt Dynp Binseg BottomUp".split() for way in ("fit", "fit_predict")]
+_SIGNAL = np.array([1.0, 1, 2, 2, 0, 0, 6, 6, 4, 4, 6, 5]).reshape(-1, 1)
+
+
+def _breakpoints(name: str, signal: object) -> object:
+    kind, _, way = name.partition(".")[2].partition("#")
+    finder = getattr(importlib.import_module("ruptures"), kind)(model="l2", min_size=2, jump=2)
+    asked = {"n_bkps": 2} if kind == "Dynp" else {"pen": 1.0}
+    return finder.fit_predict(signal, **asked) if way == "fit_predict" else finder.fit(signal).predict(**asked)
 
 
 def _listed(name: str, array: np.ndarray) -> object:
@@ -252,7 +308,7 @@ def _of_libraries() -> Iterator[tuple[str, str, str, str]]:
 
 def write() -> None:
     """The table, with the versions that it was measured with."""
-    packages = ("torch", *(each for each in OBJECTS if each != "builtins"))
+    packages = ("torch", *(each for each in OBJECTS if each != "builtins"), "ruptures")
     versions = [f"{each} {importlib.metadata.version(each).partition('+')[0]}" for each in packages]
     measured = ", ".join([f"Python {platform.python_version().rpartition('.')[0]}", *versions])
     tried: dict[str, dict[str, dict[str, set[str]]]] = {}
@@ -290,7 +346,8 @@ def _first_place(name: str) -> str:
         found: Any = importlib.import_module(module)
         for part in re.split("[.#]", rest):
             found = getattr(found, part)
-        first = next(iter(inspect.signature(found).parameters.values()))
+        parameters = [each for each in inspect.signature(found).parameters.values() if each.name != "self"]
+        first = next(iter(parameters))
     except (AttributeError, StopIteration, ValueError):
         return ":0"  # of a method, or written in C
     is_named = first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD

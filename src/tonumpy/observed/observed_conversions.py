@@ -91,6 +91,7 @@ _CODES = {
     "lost gradient": "TNP203",
     "shared write": "TNP201",
     "taken for values": "TNP206",
+    "no mask": "TNP205",
 }
 
 
@@ -237,13 +238,13 @@ def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], s
 
 
 def _of_devices(module: Module, sighting: Sighting) -> Seen:
-    """Tensors of two devices that met, what was read before it had arrived, and what is taken for values."""
+    """Tensors of two devices that met, what was read before it had arrived, what is taken for values or a mask."""
     span, about = _span(module.source, sighting.spot), sighting.about
     if sighting.what == "mixed devices":
         message = f"tensors of two devices meet: {about}: raises {_error(sighting)}"
         return Seen(None, False, "TNP109", message, (), span, sighting.observed)
-    if sighting.what == "taken for values":
-        return Seen(None, False, "TNP206", about, (), span, sighting.observed)
+    if sighting.what in ("taken for values", "no mask"):
+        return Seen(None, False, _CODES[sighting.what], about, (), span, sighting.observed)
     message = f"this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong"
     return Seen(None, False, "TNP204", message, (), span, sighting.observed)
 

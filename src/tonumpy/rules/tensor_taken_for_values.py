@@ -64,9 +64,10 @@ from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import Convert, convert_argument
+from tonumpy.sinks.taken.words import said
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion, Taken
+    from tonumpy.conversions import ImplicitConversion
     from tonumpy.findings import RepairStyle
     from tonumpy.repair.operations import Operation
 
@@ -75,24 +76,6 @@ ON_BY_DEFAULT = True
 JUDGES = ("taken",)
 confidence = attrgetter("confidence_of_taken")
 
-_OUTCOMES = {
-    "axis": "a tensor of one element is an integer as an index, so the result has one axis less",
-    "chance": "the items of a tensor are looked for by identity, so equal values are found by chance",
-    "method": "gives a method of the tensor",
-    "none": "no key is equal to a tensor, so it gives the default",
-    "objects": "keeps tensors as objects, so files and comparisons have `tensor(0.5)` in place of a number",
-    "picture": "shows `tensor(...)` as text",
-    "shape": "gives another shape for a tensor than for the equal array",
-    "text": "writes `tensor(...)` as text, in place of numbers",
-    "values": "gives other values for a tensor than for the equal array",
-}
-_OF_PYTHON = {
-    "identity": "Python tells tensors apart by identity, so equal values stay apart",
-    "none": "a tensor is looked for by identity, so equal keys are not found",
-    "values": "a tensor is looked for by identity, so equal keys are not found",
-}
-_IN_FUNCTIONS = {"false": "gives one False for the whole tensor", "true": "gives one True for the whole tensor"}
-_OF_MISSING = ("isna", "isnull", "notna", "notnull")
 _ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().cpu().numpy()`"
 
 
@@ -103,20 +86,8 @@ def check(conversion: ImplicitConversion) -> str | None:
     likely = "" if conversion.certainty == "tensor" else "likely "
     what = f"a {conversion.of_items} of {likely}tensors" if conversion.of_items else f"a {likely}tensor"
     advice = "" if repair(conversion, "links") else f"; {_ADVICE}"
-    return f"`{conversion.function}` takes {what} for values: {_outcome(conversion, taken)}{advice}"
-
-
-def _outcome(conversion: ImplicitConversion, taken: Taken) -> str:
-    if taken.library == "builtins" and taken.word in _OF_PYTHON:
-        return _OF_PYTHON[taken.word]
-    if taken.library == "collections" or taken.word == "identity":
-        return _OF_PYTHON["identity"]
-    if taken.word not in ("false", "true"):
-        return _OUTCOMES[taken.word]
-    if conversion.function.endswith(_OF_MISSING):
-        return _IN_FUNCTIONS[taken.word]
-    outcome = taken.word.capitalize() if not taken.is_not else "True"
-    return f"it is {outcome} for equal values, too"
+    outcome = said(taken.word, taken.library, conversion.function, is_not=taken.is_not)
+    return f"`{conversion.function}` takes {what} for values: {outcome}{advice}"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:

@@ -35,6 +35,7 @@ from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.copies import Copies
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.handlers import Handlers
+from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.names import Names
 from tonumpy.rehearsal.standin.origins import Origins
@@ -100,6 +101,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         gradients = Gradients(observer, stacks)
         gradients.patch(patches)
         Conversions(observer, stacks, names, gradients.note, handlers, copies, stop=stop).patch(patches)
+        Masks(observer, stacks).patch(patches)
 
         def flush() -> None:
             gradients.flush()

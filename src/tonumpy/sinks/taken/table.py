@@ -26,9 +26,11 @@ class Place(NamedTuple):
 
 
 class Table(NamedTuple):
-    """By library and operation, what comes out of what is given; by function, its parameters."""
+    """By library and operation, what comes out of what is given, and the objects that do so; by function, its
+    parameters."""
 
     operations: dict[str, dict[str, dict[str, str]]]
+    objects: dict[tuple[str, str], tuple[str, ...]]
     functions: dict[str, tuple[Place, ...]]
 
 
@@ -44,8 +46,13 @@ def table() -> Table:
         library: {text: _outcomes(line.partition(" (")[0].split()) for text, line in lines.items()}
         for library, lines in found["operations"].items()
     }
+    objects = {
+        (library, text): tuple(line.partition(" (")[2].rstrip(")").split(", "))
+        for library, lines in found["operations"].items()
+        for text, line in lines.items()
+    }
     functions = {name: tuple(map(_place, lines)) for name, lines in found["functions"].items()}
-    return Table(operations, functions)
+    return Table(operations, objects, functions)
 
 
 @cache

@@ -1,0 +1,86 @@
+"""A frame of the user's code -> what it is doing: the operation, and of an index the object that is indexed."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+UNKNOWN = object()
+_SEQUENCES = ("list", "range", "sorted", "str", "tuple")
+_READING = "BINARY_SUBSCR"
+_SUBSCRIPT = "NB_SUBSCR"  # of BINARY_OP, since Python 3.14
+
+
+def is_index(frame: FrameType) -> bool:
+    """Whether something is taken out of, or put into, an object by an index."""
+    return reads_item(frame) or _name(frame) in ("STORE_SUBSCR", "DELETE_SUBSCR")
+
+
+def reads_item(frame: FrameType) -> bool:
+    """Whether something is taken out of an object by its index or key."""
+    name = _name(frame)
+    if name != "BINARY_OP":
+        return name == _READING
+    operators = getattr(dis, "_nb_ops", ())
+    number = frame.f_code.co_code[frame.f_lasti + 1]
+    return number < len(operators) and operators[number][0] == _SUBSCRIPT
+
+
+def indexed(frame: FrameType) -> Any:
+    """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
+    that is made there; else UNKNOWN."""
+    node = _subscript(frame)
+    if node is None:
+        return UNKNOWN
+    return _held(node.value, frame)
+
+
+def _subscript(frame: FrameType) -> ast.Subscript | None:
+    """What the place of the operation says; with Python 3.10, which knows the row alone, the one in the row."""
+    row, column, end_row, end_column = _place(frame)
+    lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, end_row + 1)]
+    if column is not None and end_column is not None and lines:
+        parts = [line.encode() for line in lines]
+        parts[-1] = parts[-1][:end_column]
+        parts[0] = parts[0][column:]
+        lines = [part.decode() for part in parts]
+    try:
+        tree = ast.parse("(" + "".join(lines).strip() + ")" if column is not None else lines[0].strip())
+    except (SyntaxError, ValueError, IndexError):
+        return None
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    return found[0] if found and (column is not None or len(found) == 1) else None
+
+
+def _place(frame: FrameType) -> tuple[int, int | None, int, int | None]:
+    row = frame.f_lineno or 0
+    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
+        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+        if place is not None and place[0] is not None and place[1] is not None:
+            return place[0], place[2], place[1], place[3]
+    return row, None, row, None
+
+
+def _held(node: ast.expr, frame: FrameType) -> Any:
+    if isinstance(node, ast.Name):
+        for space in (frame.f_locals, frame.f_globals):
+            if node.id in space:
+                return space[node.id]
+        return UNKNOWN
+    if isinstance(node, ast.Attribute):
+        owner = _held(node.value, frame)
+        held = getattr(owner, "__dict__", {}) if owner is not UNKNOWN else {}
+        return held.get(node.attr, UNKNOWN)
+    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
+    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
+
+
+def _name(frame: FrameType) -> str:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""

@@ -1,0 +1,103 @@
+"""Boolean ufuncs of tensors -> what the run is told of: a result of uint8 that is inverted, or an array's index.
+
+NumPy hands the result back to the tensor, and torch makes uint8 of its booleans. Whatever shares memory with the
+result, or is joined of such, is one still.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.current_step import is_index
+from tonumpy.rehearsal.standin.event_of import event
+from tonumpy.rehearsal.standin.warning import warn
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.events import Observer
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.stacks import Stacks
+
+# Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
+_JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous")
+_INVERTING = ("__invert__", "bitwise_not")
+_GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
+
+
+class Masks:
+    """Tells of what is taken for a mask and is none."""
+
+    def __init__(self, observer: Observer, stacks: Stacks) -> None:
+        self._observer = observer
+        self._stacks = stacks
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # the memory of such results
+
+    def patch(self, patches: Patches) -> None:
+        """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
+        tensor, made = torch.Tensor, self._made
+        wrap, array = tensor.__array_wrap__, tensor.__array__
+
+        @functools.wraps(wrap)
+        def wrapped(self_: Any, result: Any, *more: Any) -> Any:
+            found = wrap(self_, result, *more)
+            if isinstance(result, (np.ndarray, np.bool_)) and result.dtype == np.bool_ and self._is_uint8(found):
+                made.add(found.untyped_storage())
+            return found
+
+        @functools.wraps(array)
+        def converted(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if made and self._is_one(self_) and self_.dim():
+                frame = sys._getframe(1)
+                if is_own(frame.f_code.co_filename) and is_index(frame):
+                    self._tell(self_, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
+            return array(self_, *args, **kwargs)
+
+        patches.replace(tensor, "__array_wrap__", wrapped)
+        patches.replace(tensor, "__array__", converted)
+        for name in _JOINING:
+            patches.replace(tensor, name, self._joining(getattr(tensor, name)))
+        for owner, name in (*((tensor, each) for each in _INVERTING), (torch, "bitwise_not")):
+            patches.replace(owner, name, self._inverting(getattr(owner, name)))
+
+    def _joining(self, function: Any) -> Any:
+        made = self._made
+
+        @functools.wraps(function)
+        def joined(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            found = function(self_, *args, **kwargs)
+            if made and self._is_uint8(found) and (self._is_one(self_) or any(map(self._is_one, args))):
+                made.add(found.untyped_storage())
+            return found
+
+        return joined
+
+    def _inverting(self, function: Any) -> Any:
+        made = self._made
+
+        @functools.wraps(function)
+        def inverted(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if made and self._is_one(self_):
+                self._tell(self_, f"{_GIVES}: `~` makes 255 and 254 of 0 and 1, which are both true")
+            return function(self_, *args, **kwargs)
+
+        return inverted
+
+    def _is_one(self, value: Any) -> bool:
+        return self._is_uint8(value) and value.untyped_storage() in self._made
+
+    @staticmethod
+    def _is_uint8(value: Any) -> bool:
+        is_tensor = isinstance(value, torch.Tensor)
+        return is_tensor and value.dtype == torch.uint8 and value.is_cpu and value.layout is torch.strided
+
+    def _tell(self, tensor: Any, words: str) -> None:
+        try:
+            self._observer(event(tensor, "no mask", (), None, self._stacks)._replace(about=words), tensor)
+        except Exception as problem:
+            warn(f"a mask that is none is not told of ({type(problem).__name__}: {problem})")

@@ -1,0 +1,240 @@
+"""What libraries take for values, by the table of TNP206 -> the run is told of it.
+
+A library is patched once the program has imported it: the functions of the table, and of its objects the comparisons,
+membership, indices, columns and methods. Of what is only text for a reader nothing is told.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
+from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.warning import warn
+from tonumpy.sinks.taken.table import confidence_in, table
+from tonumpy.sinks.taken.words import said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.sinks.taken.table import Place
+
+# The method, and the place of the tensor among its arguments, of what is no call in the source.
+_METHODS = {
+    "a == t": ("__eq__", 1),
+    "a != t": ("__ne__", 1),
+    "t in a": ("__contains__", 1),
+    "a['n'] = t": ("__setitem__", 2),
+    "a.iloc[t]": ("iloc", 1),
+}
+_MOST = 100  # of what is in a list, row or dict that are looked at
+_OF_PYTHON = ("builtins", "collections")  # their containers ask for the hash
+
+
+class TakenByLibraries:
+    """`tell` is given a tensor, and what is done with it in words."""
+
+    def __init__(self, tell: Callable[[Any, str], None]) -> None:
+        self._tell = tell
+        self._here = threading.local()  # `is_within`: a library calls its own functions
+
+    def patch(self, patches: Patches) -> None:
+        """Notice them until `patches` are restored."""
+        names = (*table().functions, *table().operations)
+        for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON}):
+            if library in sys.modules:
+                self._begin(library, patches)
+            else:
+                self._wait(library, patches)
+
+    def _wait(self, library: str, patches: Patches) -> None:
+        def begin() -> None:
+            leave()
+            self._begin(library, patches)
+
+        def leave() -> None:
+            if hook in sys.meta_path:
+                sys.meta_path.remove(hook)
+
+        hook = WaitForImport(library, begin)
+        sys.meta_path.insert(0, hook)
+        patches.on_exit(leave)
+
+    def _begin(self, library: str, patches: Patches) -> None:
+        try:
+            if library == "csv":
+                self._patch_csv(patches)
+            else:
+                self._patch_functions(library, patches)
+                self._patch_objects(library, patches)
+        except Exception as problem:
+            warn(f"{library} is not followed ({type(problem).__name__}: {problem})")
+
+    def _patch_functions(self, library: str, patches: Patches) -> None:
+        for name, places in table().functions.items():
+            root, _, rest = name.partition(".")
+            told = [place for place in places if _is_told(place, library)]
+            owner = sys.modules[library] if root == library and told else None
+            *path, last = rest.replace("#", ".").split(".")
+            for part in path:
+                owner = getattr(owner, part, None)
+            if owner is not None and hasattr(owner, last):
+                self._replace(owner, last, partial(self._in_call, name, library, told), patches, is_method="#" in name)
+
+    def _patch_objects(self, library: str, patches: Patches) -> None:
+        module = sys.modules[library]
+        for text, outcomes in table().operations.get(library, {}).items():
+            for kind in table().objects[library, text]:
+                owner = getattr(module, kind, None)
+                method, place = _METHODS.get(text) or (_method_in(text), 1)
+                if not method or owner is None or not hasattr(owner, method) or library == "numpy":
+                    continue  # of arrays TNP108 tells, and taken.py
+                if method == "iloc":
+                    owner, method = type(owner([0]).iloc), "__getitem__"
+                self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place), patches)
+
+    def _replace(
+        self, owner: Any, name: str, look: Callable[..., None], patches: Patches, *, is_method: bool = False
+    ) -> None:
+        """Let `look` see the arguments of each call of a function, a method, or a class, where it makes an object."""
+        found = getattr(owner, name)
+        if isinstance(found, type):
+            made = "__init__" if "__init__" in vars(found) else "__new__"
+            patches.replace(found, made, self._watched(getattr(found, made), look, skipped=1))
+            return
+        bound = vars(owner).get(name) if isinstance(owner, type) else None
+        if isinstance(bound, classmethod):
+            patches.replace(owner, name, classmethod(self._watched(bound.__func__, look, skipped=1)))
+            return
+        patches.replace(owner, name, self._watched(found, look, skipped=1 if is_method else 0))
+
+    def _watched(self, function: Callable[..., Any], look: Callable[..., None], *, skipped: int) -> Callable[..., Any]:
+        here = self._here
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if getattr(here, "is_within", False):
+                return function(*args, **kwargs)
+            here.is_within = True
+            try:
+                look(args[skipped:], kwargs)
+                return function(*args, **kwargs)
+            finally:
+                here.is_within = False
+
+        return watched
+
+    def _in_call(
+        self, name: str, library: str, places: list[Place], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        for place in places:
+            if place.name == "**":
+                given = list(kwargs.values())
+            elif place.position is not None and place.position < len(args):
+                given = [args[place.position]]
+            else:
+                given = [kwargs[place.name]] if place.name in kwargs else []
+            for each in given:
+                self._look_at(each, place.outcomes, library, name.rpartition(".")[2].rpartition("#")[2])
+
+    def _in_operation(
+        self, text: str, library: str, outcomes: dict[str, str], place: int, args: tuple[Any, ...], _: dict[str, Any]
+    ) -> None:
+        if place < len(args):
+            given = args[place]
+            if text == "a.isin(t)" and isinstance(given, (list, tuple)):
+                given = next((each for each in given[:_MOST] if isinstance(each, torch.Tensor)), None)
+            self._look_at(given, outcomes, library, text)
+
+    def _look_at(self, value: Any, outcomes: dict[str, str], library: str, function: str) -> None:
+        for form, tensor in _forms(value):
+            word = outcomes.get(form, "")
+            if not word and form == "number" and function not in table().operations.get(library, {}):
+                word = outcomes.get("tensor", "")
+            if word and (word != "objects" or tensor.dim() == 0):  # pandas keeps an array as an object, too
+                self._tell(tensor, f"`{function}` takes a tensor for values: {said(word, library, function)}")
+                return
+
+    def _patch_csv(self, patches: Patches) -> None:
+        """Its writers ask for the text of what is in a row; who calls is asked first, as libraries write such, too."""
+        csv: Any = sys.modules["csv"]
+        writer, text = csv.writer, said("text", "csv", "writerow")
+
+        def look(row: Any) -> Any:
+            cells = row.values() if isinstance(row, dict) else row if isinstance(row, (list, tuple)) else ()
+            tensors = [each for each in cells if isinstance(each, torch.Tensor)]
+            tensors += [row] if isinstance(row, torch.Tensor) else []
+            if tensors:
+                self._tell(tensors[0], f"`csv` takes a tensor for values: {text}")
+            return row
+
+        def called_by_own() -> bool:
+            return is_own(sys._getframe(2).f_code.co_filename)
+
+        class Writer:
+            """As csv.writer's own, whose type is written in C and takes no patches."""
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                self._writer = writer(*args, **kwargs)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._writer, name)
+
+            def writerow(self, row: Any) -> Any:
+                return self._writer.writerow(look(row) if called_by_own() else row)
+
+            def writerows(self, rows: Any) -> Any:
+                return self._writer.writerows(map(look, rows) if called_by_own() else rows)
+
+        def of_dicts(method: Any, watched: Callable[[Any], Any]) -> Any:
+            @functools.wraps(method)
+            def written(self: Any, given: Any) -> Any:
+                return method(self, watched(given) if called_by_own() else given)
+
+            return written
+
+        Writer.__name__ = Writer.__qualname__ = "writer"
+        patches.replace(csv, "writer", Writer)
+        kind = csv.DictWriter
+        patches.replace(kind, "writerow", of_dicts(kind.writerow, look))
+        patches.replace(kind, "writerows", of_dicts(kind.writerows, partial(map, look)))
+
+
+def _is_told(place: Place, library: str) -> bool:
+    return any(confidence_in(word, library) != "low" for word in place.outcomes.values())
+
+
+def _method_in(text: str) -> str:
+    """`isin` of "a.isin(t)"; nothing of what is another operation, or asks for the hash."""
+    return text[2:].partition("(")[0] if text.startswith("a.") and text.endswith("(t)") else ""
+
+
+def _forms(value: Any) -> Iterator[tuple[str, Any]]:
+    """What the table calls a value that is a tensor or holds some, with a tensor, the likeliest first."""
+    if isinstance(value, torch.Tensor):
+        if not value.dim():
+            yield "number", value
+            return
+        if value.numel() == 1:
+            yield "one", value
+        yield ("mask" if value.dtype == torch.bool else "tensor"), value
+    elif isinstance(value, dict):
+        for each in list(value.values())[:_MOST]:
+            if isinstance(each, torch.Tensor):
+                yield "values", each
+            elif isinstance(each, (list, tuple)):
+                yield from (("lists", part) for part in each[:_MOST] if isinstance(part, torch.Tensor))
+    elif isinstance(value, (list, tuple)):
+        for each in value[:_MOST]:
+            if isinstance(each, torch.Tensor):
+                yield "items", each
+            elif isinstance(each, (dict, list, tuple)):
+                parts = list(each.values()) if isinstance(each, dict) else each
+                yield from (("rows", part) for part in parts[:_MOST] if isinstance(part, torch.Tensor))
