@@ -9,7 +9,7 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tonumpy.text.candidates import Candidate
 
@@ -69,7 +69,7 @@ def _path(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: dict[str, ast.stmt]) -> bool:
+def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: Mapping[str, ast.stmt]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _ATTRIBUTES and _is_array(node.value, call, names)
     if not isinstance(node, ast.Call) or not any(_is_array(each, call, names) for each in node.args):

@@ -137,7 +137,7 @@ def is_dtype_name(name: str) -> bool:
 
 def is_real(dtype: str | None) -> bool:
     """A floating point dtype in which torch computes: 16 bits or more."""
-    return dtype in _REAL or (is_choice(dtype) and _REAL.issuperset(choices(dtype)))
+    return dtype in _REAL or (is_choice(dtype) and {*_REAL, OTHER}.issuperset(choices(dtype)))
 
 
 def is_complex(dtype: str | None) -> bool:

@@ -117,7 +117,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
 
 def _as_module(value: Tensor) -> LibraryObject:
     """What only its words made a tensor, `load(path).requires_grad_(False)`, and what is used as no tensor can be."""
-    return LibraryObject("torch.nn.Module", value.on_cpu, value.requires_grad)
+    return LibraryObject("torch.nn.Module", value.on_cpu, value.requires_grad, dtype=value.dtype)
 
 
 def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instance, arguments: Arguments) -> Value:

@@ -19,6 +19,7 @@ from tonumpy.inference.knowledge.libraries.rows import (
     promise_of,
 )
 from tonumpy.inference.knowledge.operands import result_facts
+from tonumpy.inference.lattice.dtypes import may_lack
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -35,6 +36,7 @@ from tonumpy.inference.lattice.values import (
     dtype_of,
     evidence_in,
 )
+from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.inference.transfer.habit_heuristics import item_of_dataset
 from tonumpy.inference.transfer.module_containers import CONTAINERS, filled, is_container
 from tonumpy.inference.transfer.moved_modules import moved
@@ -130,11 +132,18 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if promise is not None and promise.returns == ("self",):
         return moved(owner, name, arguments)
     if promise is not None:
-        return keep(frame, promise, owner, arguments)
+        return _made_by_cast(owner, name, keep(frame, promise, owner, arguments))
     if name == "numpy":
         return NonTensor("numpy")
     has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
     return Unknown(Reason.METHOD, None, False if has_no_grad else None)
+
+
+def _made_by_cast(owner: LibraryObject, name: str, made: Value) -> Value:
+    """What a module makes that was cast as a whole to what NumPy lacks: a tensor of that dtype, most often."""
+    if name in ("__call__", "forward") and may_lack(owner.dtype) and isinstance(made, Unknown):
+        return as_tensor(made)._replace(dtype=owner.dtype)
+    return made
 
 
 def _is_frozen(owner: LibraryObject, arguments: Arguments) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 _NOTHING: Mapping[str, ast.expr] = {}
+_PLACES = {"to": 2, "type": 1, "copy_": 1, "_foreach_copy_": 2}  # of `non_blocking`
 _FACTORIES = frozenset("empty zeros ones full tensor rand randn arange empty_like zeros_like from_numpy".split())
 
 
@@ -40,9 +41,11 @@ class Spellings:
             return None
         if (copied := self._copied_out(call)) is not None:
             return copied
-        found = self._copied_to_host(call, function, scopes, given)
-        at = 2 if function.attr in ("to", "_foreach_copy_") else 1
-        return found if found is not None and self._is_asked_for(call, scopes, at, given) else None
+        at = _PLACES.get(function.attr)
+        asked = None if at is None else _asked(call, at)
+        if not asked or not self._is_asked_for(asked, scopes, given):
+            return None
+        return self._copied_to_host(call, function, scopes, given)
 
     @staticmethod
     def may_copy(call: ast.Call, scopes: tuple[Scope, ...]) -> bool:
@@ -99,12 +102,9 @@ class Spellings:
         values = self._values(told[0], scopes, of_defaults=False, given=given)
         return is_cpu_literal(told[0]) or any(map(_is_host, values))
 
-    def _is_asked_for(
-        self, call: ast.Call, scopes: tuple[Scope, ...], at: int, given: Mapping[str, ast.expr] = _NOTHING
-    ) -> bool:
-        """Whether `non_blocking` is true: a keyword, or the argument behind the device and the dtype, if given."""
-        told = [each.value for each in call.keywords if each.arg == "non_blocking"] or _behind(call, at)
-        return any(_is_true(each) or any(map(_is_true, self._values(each, scopes, given=given))) for each in told)
+    def _is_asked_for(self, asked: list[ast.expr], scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
+        """Whether `non_blocking` is true."""
+        return any(_is_true(each) or any(map(_is_true, self._values(each, scopes, given=given))) for each in asked)
 
     def _values(
         self,
@@ -126,6 +126,11 @@ class Spellings:
             return [defaults[name]] if of_defaults else []
         bound = [*_bound(inner.body, name)] or [*_bound(self._source.tree.body, name)]
         return bound if len({ast.dump(each) for each in bound}) == 1 else []
+
+
+def _asked(call: ast.Call, at: int) -> list[ast.expr]:
+    """`non_blocking`: a keyword, or the argument behind the device and the dtype, if given."""
+    return [each.value for each in call.keywords if each.arg == "non_blocking"] or _behind(call, at)
 
 
 def _behind(call: ast.Call, at: int) -> list[ast.expr]:

@@ -78,29 +78,32 @@ class Home:
     @cached_property
     def roots(self) -> list[tuple[Scope, ...]]:
         """All scopes that are to be walked: the functions that copy, or call one that does, and the module."""
-        known = dict(self._makers)
+        copying = {each.scopes[-1] for each, _ in self.copied}
+        known = {node: scopes for node, (scopes, is_told) in self._makers.items() if node in copying or not is_told}
         known.setdefault(self.source.tree, (self.source.tree,))
         return list(known.values())
 
     @cached_property
-    def _makers(self) -> dict[ast.AST, tuple[Scope, ...]]:
-        """The functions that copy, if to the device that they are given, or call one that does."""
-        copying = [each for each, _ in self.copied]
-        copying += (each for each in self._sites if self.spellings.may_copy(each.call, each.scopes))
-        known: dict[ast.AST, tuple[Scope, ...]] = {each.scopes[-1]: each.scopes for each in copying}
-        names = {each.name for each in known if isinstance(each, FUNCTIONS)}
-        names.update(each.rpartition(".")[2] for each in self._imported)
-        for _ in range(MAX_LEVELS if names else 0):
-            pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-            more: dict[ast.AST, tuple[Scope, ...]] = {
-                each.node: each.scopes
-                for each in self.functions.values()
-                if each.node not in known and pattern.search(self.source.text_of(each.node))
-            }
+    def _makers(self) -> dict[ast.AST, tuple[tuple[Scope, ...], bool]]:
+        """The functions that copy, or call one that does, with their scopes; and whether they do only where they are
+        told the host as the device."""
+        known = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
+        told = (each for each in self._sites if self.spellings.may_copy(each.call, each.scopes))
+        for each in told:
+            if _gives_something(each.scopes[-1]):
+                known.setdefault(each.scopes[-1], (each.scopes, True))
+        names = _Names.of(self.functions, known)
+        names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
+        for _ in range(MAX_LEVELS):
+            more: dict[ast.AST, tuple[tuple[Scope, ...], bool]] = {}
+            for (cls, _name), each in self.functions.items():
+                found = None if each.node in known else names.called_in(self.source.text_of(each.node), cls)
+                if found is not None:
+                    more[each.node] = (each.scopes, found)
             if not more:
                 break
             known |= more
-            names = {each.name for each in more if isinstance(each, FUNCTIONS)}
+            names = _Names.of(self.functions, more)
         return known
 
     @property
@@ -142,6 +145,39 @@ class Home:
 
 
 _PATH = re.compile(r"[\w.]*\Z")
+
+
+def _gives_something(function: Scope) -> bool:
+    return any(isinstance(each, ast.Return) and each.value is not None for each in statements_of(function.body))
+
+
+class _Names:
+    """Those of functions that copy, each with whether it does only where it is told the host."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, bool] = {}
+        self.methods: dict[str, dict[str, bool]] = {}  # by their classes
+
+    @classmethod
+    def of(cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, tuple[object, bool]]) -> _Names:
+        names = cls()
+        for (owner, name), each in functions.items():
+            if each.node in known:
+                (names.methods.setdefault(owner, {}) if owner else names.functions)[name] = known[each.node][1]
+        return names
+
+    def called_in(self, text: str, owner: str) -> bool | None:
+        """Whether a function, of a class, that has this text names only such as are told the host, and names no host;
+        None where it names none of them."""
+        found = [is_told for name, is_told in self.functions.items() if name in text and _has_word(text, name)]
+        found += (is_told for name, is_told in self.methods.get(owner, {}).items() if f".{name}" in text)
+        if not found:
+            return None
+        return all(found) and "cpu" not in text and "host" not in text.lower()
+
+
+def _has_word(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 def home_of(module: Module) -> Home:
