@@ -5,8 +5,9 @@
 Reports a conversion of a tensor whose dtype is proved to have no NumPy counterpart: `bfloat16`, the `float8` dtypes,
 `complex32` and the quantized ones; or is chosen at run time among dtypes of which NumPy lacks one: `torch.bfloat16 if
 args.bf16 else torch.float32`, `DTYPES[args.dtype]`, and, in a module that speaks of bfloat16, `getattr(torch,
-args.dtype)`. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is among them; what
-`torch.autocast` or a default dtype makes is not, and a rehearsal finds that.
+args.dtype)`. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is among them, and what a
+product, a linear or convolutional layer, or a module that ends in one gives in the block of `with torch.autocast(...)`.
+What else autocast makes, or a default dtype, is not; a rehearsal finds that.
 
 ## Why is this bad
 

@@ -307,7 +307,8 @@ def _call_in(statement: ast.stmt) -> ast.Call | None:
 
 
 def _names_tested(statement: ast.stmt) -> Iterator[str]:
-    """What may be known of a test: of names, attributes and items that are compared or asked for their class."""
+    """What may be known of a test: of names, attributes and items that are compared or asked for their class; and of
+    the dtype that a block is computed in."""
     if isinstance(statement, (ast.If, ast.While)):
         yield from _operands(statement.test)
     elif isinstance(statement, ast.Match):
@@ -315,6 +316,10 @@ def _names_tested(statement: ast.stmt) -> Iterator[str]:
         for case in statement.cases:
             if case.guard is not None:
                 yield from _operands(case.guard)
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        for item in statement.items:
+            if isinstance(item.context_expr, ast.Call) and last_name(item.context_expr.func) == "autocast":
+                yield from names_in(item.context_expr)
 
 
 def _operands(test: ast.expr) -> Iterator[str]:

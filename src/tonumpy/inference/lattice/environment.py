@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
 DEFAULT_DEVICE = "<default device>"  # set by `with torch.device(...)`
+AUTOCAST = "<autocast>"  # the dtype that `with torch.autocast(...)` computes products in, where NumPy lacks it
 GRAD_MODE = "<grad mode>"  # whether grad mode is on is a variable of the flow like any other
 # That a condition has said that no accelerator is in use. With a dot, as an attribute: behind the branches nothing is
 # known of it.

@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     stronger,
     tensor_facts,
 )
-from tonumpy.inference.transfer import library_values, python_builtins, representation
+from tonumpy.inference.transfer import autocast, library_values, python_builtins, representation
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -102,7 +102,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         result = left_where_it_was(frame, arguments, result)
         if library_values.is_container(function):
             return result  # each of its layers has been cast
-        return representation.without_narrow_dtype(frame.module, result)
+        return autocast.of_product(frame, function.name, representation.without_narrow_dtype(frame.module, result))
     if isinstance(function, (OtherFramework, NonTensor)):
         return function
     if isinstance(function, Nothing):
@@ -133,7 +133,7 @@ def _call_of_repository(frame: Frame, function: Function | BoundMethod | Instanc
         method = frame.analysis.classes.method(function.cls, name)
         if method is not None:
             result = frame.analysis.functions.call_function(method, function, arguments, frame.grad_mode)
-            return made_by(frame, function, arguments, result)
+            return autocast.of_module(frame, function, made_by(frame, function, arguments, result))
     return made_by(frame, function, arguments, library_values.call_inherited(frame, function, "__call__", arguments))
 
 
@@ -207,7 +207,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default)
         if result is not None:
-            return representation.without_narrow_dtype(frame.module, result)
+            return autocast.of_product(frame, name, representation.without_narrow_dtype(frame.module, result))
     annotation = made_by_typing(name, arguments)
     if annotation is not None:
         return annotation

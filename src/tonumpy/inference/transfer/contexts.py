@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GENERATOR_CONTEXT
+from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -24,6 +24,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     members,
 )
+from tonumpy.inference.transfer.autocast import dtype_of_autocast
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -50,6 +51,9 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
         if isinstance(device, Device):
             frame.env.set(DEFAULT_DEVICE, device)
         return device
+    if isinstance(node, ast.Call) and last_name(node.func) == "autocast":
+        frame.env.set(AUTOCAST, Constant(dtype_of_autocast(frame, node)))
+        return Unknown(Reason.SYNTAX)
     if evaluate_it or _is_of_repository(frame, node):
         context = resolve(frame, frame.evaluator.expression(frame, node))
         if _changes_mode(frame, mode_of_objects(context)):

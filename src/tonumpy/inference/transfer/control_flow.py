@@ -14,7 +14,7 @@ from tonumpy.inference.index.bindings import (
 from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import loosened
-from tonumpy.inference.lattice.environment import DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
@@ -319,7 +319,7 @@ def _continue(frame: Frame, _: ast.Continue) -> Continues:
 
 
 def _with(frame: Frame, statement: ast.With | ast.AsyncWith) -> Continues:
-    before = {state: frame.env.get(state) or NOTHING for state in (GRAD_MODE, DEFAULT_DEVICE)}
+    before = {state: frame.env.get(state) or NOTHING for state in (GRAD_MODE, DEFAULT_DEVICE, AUTOCAST)}
     loop = frame.control.loops[-1] if frame.control.loops else None
     left = (len(loop.breaks), len(loop.continues)) if loop is not None else (0, 0)
     suppresses = False

@@ -31,6 +31,7 @@ from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, 
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
+from tonumpy.inference.transfer.autocast import of_product
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
@@ -155,7 +156,8 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         if annotation is not None:
             return annotation
     result = operate(operator, (left, right), frame.grad_mode)
-    return without_narrow_dtype(frame.module, result)
+    result = without_narrow_dtype(frame.module, result)
+    return of_product(frame, "matmul", result) if isinstance(operator, ast.MatMult) else result
 
 
 def _concatenated(frame: Frame, left: Value, right: Value) -> Sequence | None:

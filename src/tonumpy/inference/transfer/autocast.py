@@ -1,0 +1,99 @@
+"""What `torch.autocast` makes of products, in the block of the `with` itself: what is called there is known, and not
+what that calls.
+
+https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-float16
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.lattice.dtypes import choice_of, may_lack
+from tonumpy.inference.lattice.environment import AUTOCAST
+from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value, dtype_of, truth_of
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from tonumpy.inference.transfer.frame import Frame
+
+_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in ("Linear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyLinear").split()
+)
+_FUNCTIONS = frozenset("matmul mm bmm addmm baddbmm addmv mv einsum linear conv1d conv2d conv3d".split())
+# What keeps the dtype of its first operand, under autocast as elsewhere.
+_KEEPING = frozenset(
+    "tanh sigmoid relu relu6 leaky_relu gelu silu hardtanh clamp clip squeeze unsqueeze view reshape flatten permute"
+    " transpose contiguous mean sigmoid_ relu_ interpolate dropout max_pool2d avg_pool2d adaptive_avg_pool2d".split()
+)
+MAX_STEPS = 8  # from what `forward` returns to the layer that made it
+
+
+def dtype_of_autocast(frame: Frame, call: ast.Call) -> str:
+    """The dtype, or the choice, if NumPy lacks it; empty for others, and where it is switched off."""
+    named = {each.arg: frame.evaluator.expression(frame, each.value) for each in call.keywords if each.arg}
+    given = [frame.evaluator.expression(frame, each) for each in call.args[:2]]
+    enabled = truth_of(named["enabled"]) if "enabled" in named else True
+    asked = named.get("dtype") or (given[1] if len(given) > 1 else None)
+    device = named.get("device_type") or (given[0] if given else None)
+    dtype = dtype_of(asked) if asked is not None else "bfloat16" if device == Constant("cpu") else None
+    if dtype is None or enabled is False or not may_lack(dtype):
+        return ""
+    return dtype if enabled else choice_of((dtype, None)) or ""
+
+
+def of_product(frame: Frame, name: str, result: Value) -> Value:
+    """The result of a function of torch, or of a layer, by its name."""
+    dtype = _asked_for(frame)
+    is_product = name in _LAYERS or name.rpartition(".")[2] in _FUNCTIONS
+    return result._replace(dtype=dtype) if dtype and is_product and isinstance(result, Tensor) else result
+
+
+def of_module(frame: Frame, module: Instance, result: Value) -> Value:
+    """The result of a module of the repository, whose last layer is one of those."""
+    dtype = _asked_for(frame)
+    if not dtype or not isinstance(result, Tensor) or result.dtype is not None:
+        return result
+    return result._replace(dtype=dtype) if _ends_in_product(frame, module) else result
+
+
+def _asked_for(frame: Frame) -> str:
+    known = frame.env.get(AUTOCAST)
+    return known.value if isinstance(known, Constant) else ""
+
+
+def _ends_in_product(frame: Frame, module: Instance) -> bool:
+    forward = frame.analysis.classes.method(module.cls, "forward")
+    if forward is None or not isinstance(forward.node, FUNCTIONS):
+        return False
+    statements = list(statements_of(forward.node.body))
+    node = next((each.value for each in reversed(statements) if isinstance(each, ast.Return)), None)
+    for _ in range(MAX_STEPS):
+        if isinstance(node, ast.Name):
+            bound = [each for each in statements if isinstance(each, ast.Assign) and _binds(each, node.id)]
+            last = max(bound, key=lambda each: each.lineno, default=None)
+            statements = [each for each in statements if last is not None and each.lineno < last.lineno]
+            node = None if last is None else last.value
+        elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPING:
+            of_torch = isinstance(node.func, ast.Attribute) and last_name(node.func.value) not in ("torch", "F")
+            node = node.func.value if of_torch else next(iter(node.args), None)  # type: ignore[attr-defined]
+        else:
+            break
+    return isinstance(node, ast.Call) and _is_product_of(frame, module, node.func)
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == name for each in statement.targets)
+
+
+def _is_product_of(frame: Frame, module: Instance, function: ast.expr) -> bool:
+    if not isinstance(function, ast.Attribute):
+        return False
+    if not isinstance(function.value, ast.Name) or function.value.id != "self":
+        return function.attr in _FUNCTIONS
+    layer = frame.analysis.attributes.attribute(module, function.attr)
+    if isinstance(layer, LibraryObject) and layer.name == "torch.nn.Sequential" and layer.arguments is not None:
+        layer = layer.arguments.positional[-1] if layer.arguments.positional else layer
+    return isinstance(layer, LibraryObject) and layer.name in _LAYERS
