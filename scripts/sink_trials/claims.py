@@ -10,12 +10,10 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from sink_trials.calls import Call, parameters_of, with_options
 from sink_trials.names import callables_of
-from sink_trials.outcomes import EVERY_SLOT
 from sink_trials.trial import (
     SECONDS,
     bound_method,
@@ -37,15 +35,6 @@ if TYPE_CHECKING:
     from sink_trials.libraries import Library
     from sink_trials.outcomes import Trier
     from sink_trials.trial import Row
-
-_DTYPES = (None, torch.double, torch.half, torch.int64, torch.int32, torch.uint8, torch.bool)
-_SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "itself": lambda array: array,
-    "one element": lambda array: array.reshape(-1)[:1],
-    "no dimension": lambda array: array.reshape(-1)[0],
-    "flat": lambda array: array.reshape(-1),
-    "one row more": lambda array: array[None],
-}
 
 
 def disproved(library: Library, table: dict[str, Any], folder: Path) -> Iterator[str]:
@@ -83,16 +72,8 @@ def _taken(trier: Trier, calls: list[Call], slot: int | str, way: str, later: bo
     """What is taken where every tensor is refused; nothing if that is so."""
     call = calls[0]
     for given in WAYS[way]:
-        for shape, shaped in _SHAPES.items():
-            for dtype in _DTYPES:
-
-                def tensor(array: np.ndarray, given=given, shaped=shaped, dtype=dtype) -> object:  # noqa: ANN001
-                    made = torch.as_tensor(np.array(shaped(array)))
-                    return given(made if dtype is None else made.to(dtype))
-
-                for place in dict.fromkeys((slot, EVERY_SLOT)):
-                    if trier.works(call, place, tensor, later):
-                        return f"{shape}, {dtype or 'its dtype'}{', all arguments' if place == EVERY_SLOT else ''}"
+        if found := trier.taken(call, slot, given, later):
+            return found
         for beside in calls[1:]:
             if trier.works(beside, slot, lambda array, given=given: given(torch.as_tensor(array)), later):
                 return f"beside an option, {beside}"

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from sink_trials.differences import difference, same
-from sink_trials.values import ARRAYS, OTHER_DTYPES, SORTS, WAYS, evaluated, tensors_of
+from sink_trials.values import ARRAYS, SORTS, WAYS, evaluated, tensors_of, variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,6 +82,10 @@ class Outcome(NamedTuple):
     errors: tuple[tuple[str, str], ...] = ()
     words: str = ""
     takes_all: bool = False
+
+
+def _sorts_of(letters: str) -> list[str]:
+    return [sort for sort, letter in LETTERS.items() if letter in letters]
 
 
 def _itself(value: object) -> object:
@@ -165,6 +169,28 @@ class Trier:
         other = self._difference(call, slot, given, lasts)
         return outcome._replace(other=other, lasts=lasts or self._step is None)
 
+    def told_by(self, call: Call, slot: int | str, way: str, outcome: Outcome) -> Outcome:
+        """An outcome of a call beside an option, with the errors that are raised without it."""
+        errors = [
+            (sort, error)
+            for sort in _sorts_of(outcome.refused)
+            for made in tensors_of(ARRAYS[call.text_at(slot)], sort)[-1:]
+            if (error := self.error(call, slot, lambda _, made=made: WAYS[way][0](made), outcome.later)) is not None
+        ]
+        own = [(sort, error) for sort, error in errors if _is_own(error, sort)]
+        said = tuple((LETTERS[sort], _name_of(error)) for sort, error in own)
+        return outcome._replace(errors=said, words=_words_of(own[0][1]) if own else "")
+
+    def taken(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
+        """Which tensor of another dtype or shape works, at one argument or at all; nothing if none does."""
+        for place in dict.fromkeys((slot, EVERY_SLOT)):
+            for name, made in variants():
+                if given is list and not name.startswith("itself"):
+                    continue  # a list of fewer
+                if self.works(call, place, lambda array, made=made: given(made(array)), later):
+                    return f"{name}{', all arguments' if place == EVERY_SLOT else ''}"
+        return ""
+
     def _of_equal(self, given: Given) -> Given:
         return lambda array: given(array.tolist() if self._plain else array)
 
@@ -182,7 +208,7 @@ class Trier:
             of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
             of_value = of_value and type(error) is not NotImplementedError  # of a call that has no such form
             of_value = of_value and not is_of_kind(error)
-            if of_value or any(self.works(call, slot, of(sort), later) for sort in OTHER_DTYPES):
+            if of_value or self.taken(call, slot, given, later):
                 return None
             return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error), words=_words_of(error))
         if all(self.works(call, slot, of(sort), later) for sort in _HARDEST if tensors_of(array, sort)):

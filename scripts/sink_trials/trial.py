@@ -202,6 +202,7 @@ def measured(name: str, function: Callable[..., Any], trier: Trier, calls: list[
                 # What is taken beside an option may still be refused there if it requires grad.
                 said = outcome if beside in (call, None) else trier.outcomes(beside, slot).get(way)
                 if said is not None:
+                    said = said if said is outcome or said.never else trier.told_by(call, slot, way, said)
                     found.setdefault(json.dumps(place), {}).setdefault(way, []).append([str(beside or call), *said])
     return {"name": name, "accepts": bool(calls), "found": found}
 

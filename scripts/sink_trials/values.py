@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _FEW = np.random.default_rng(0)
 ARRAYS: dict[str, np.ndarray] = {
@@ -48,8 +48,13 @@ FILES = {"file": "", "png": ".png", "gif": ".gif", "wav": ".wav"}
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {"function": np.sum, "identity": lambda value: value}
 
 SORTS = ("plain", "grad", "device", "bfloat16", "sparse")
-# Nor do plain tensors of these work where every tensor is said to be refused.
-OTHER_DTYPES = {"double": torch.double, "int": torch.int64, "byte": torch.uint8, "bool": torch.bool}
+# Nor do plain tensors of these shapes and dtypes work where every tensor is said to be refused.
+SHAPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "itself": lambda array: array,
+    "one element": lambda array: array[(slice(1),) * array.ndim],
+    "no dimension": lambda array: array.reshape(-1)[0] if array.ndim < 2 else array,
+}
+DTYPES = (None, torch.double, torch.half, torch.int64, torch.int32, torch.uint8, torch.bool)
 # How a tensor is given: itself, in a list (two ways), in a dict, or in a dict in a list.
 WAYS: dict[str, tuple[Callable[[Any], object], ...]] = {
     "tensor": (lambda value: value,),
@@ -70,13 +75,23 @@ def evaluated(text: str) -> Any:  # noqa: ANN401
     return FUNCTIONS[text] if text in FUNCTIONS else ast.literal_eval(text)
 
 
+def variants() -> Iterator[tuple[str, Callable[[np.ndarray], torch.Tensor]]]:
+    """What makes tensors of other shapes and dtypes of an array, each with its name."""
+    for shape, shaped in SHAPES.items():
+        for dtype in DTYPES:
+
+            def made(array: np.ndarray, shaped=shaped, dtype=dtype) -> torch.Tensor:  # noqa: ANN001
+                tensor = torch.as_tensor(np.array(shaped(array)))
+                return tensor if dtype is None else tensor.to(dtype)
+
+            yield f"{shape}, {dtype or 'its dtype'}", made
+
+
 def tensors_of(array: np.ndarray, sort: str) -> list[torch.Tensor]:
     """The tensors of a sort that are equal to an array; none where there are no such."""
     tensor = torch.as_tensor(array.copy())
     if sort == "plain":
         return [tensor]
-    if sort in OTHER_DTYPES:
-        return [tensor.to(OTHER_DTYPES[sort])]
     if sort == "device":
         return [tensor.to("toy")]
     if sort == "grad":

@@ -292,8 +292,10 @@ class RiskFlow:
 
     def _gives_grad(self, call: ast.Call, name: str, unit: Unit) -> bool:
         """Whether what is called may be a module, or makes one."""
-        if not name or name.lower().endswith(_MODULES):
-            return bool(name)
+        if not name:
+            return isinstance(call.func, ast.Call) and self._makes_module(call.func)  # `Net()(x)`
+        if name.lower().endswith(_MODULES):
+            return True
         if root_name(call.func) == "nn" and name[:1].isupper():
             return True
         cls = self._index.class_named(name)
@@ -305,7 +307,13 @@ class RiskFlow:
             if any(self._is_given_module(each, name) for each in self._index.parameters.get((unit, name), ())):
                 return True
             flows = self._index.into_name(name, unit)
-        return any(self._makes_module(each[0]) for each in flows)
+        return any(self._makes_module(each[0]) or self._is_module_kept(each[0], each[1]) for each in flows)
+
+    def _is_module_kept(self, node: ast.expr, unit: Unit) -> bool:
+        """`self.net = net`, of a parameter that is declared a module."""
+        if not isinstance(node, ast.Name):
+            return False
+        return any(self._is_given_module(each, node.id) for each in self._index.parameters.get((unit, node.id), ()))
 
     def _makes_module(self, node: ast.expr) -> bool:
         """`Net()`, `Net().to(device)`, `wrap(Net())`, where the class is not known to be of another sort."""

@@ -16,14 +16,15 @@ CONSUMERS = frozenset(
     (
         "aim albumentations altair anndata antropy ase astropy autograd av awkward bayes_opt bitarray blosc2 bokeh "
         "bottleneck casadi catboost cbor2 chromadb cma corner cupy cv2 cvxpy dask datasets dtaidistance emcee faiss "
-        "fastdtw filterpy fpsample geopandas gradio gudhi gym gymnasium h5py healpy hmmlearn hnswlib holoviews igraph "
-        "imageio imblearn jax json k3d lancedb lap laspy librosa lightgbm lime lmfit mahotas matplotlib MDAnalysis "
-        "meshio mlflow mlxtend mne moviepy mpl_toolkits msgpack netCDF4 networkx nevergrad nibabel noisereduce numba "
-        "numcodecs numdifftools numexpr numpy obspy onnx onnxruntime open3d optax optuna orjson osqp pandas persim "
-        "pesq pgvector PIL plotly polars pyarrow pycocotools pydub pyemd pynndescent pystoi pyvista pywt qdrant_client "
-        "rasterio rdkit rerun ripser ruptures safetensors scanpy scipy seaborn shap shapely SimpleITK skimage sklearn "
-        "soundfile sparse statistics statsmodels streamlit stumpy supervision tensorboardX tensorstore tifffile "
-        "trimesh tslearn umap usearch vedo visdom vispy voyager wandb xarray xgboost zarr"
+        "fastdtw filterpy fpsample geopandas gradio gudhi gym gymnasium h5py healpy hmmlearn hnswlib holoviews "
+        "igraph imageio imblearn jax json k3d lancedb lap laspy librosa lightgbm lime lmfit mahotas matplotlib "
+        "MDAnalysis meshio mlflow mlxtend mne moviepy mpl_toolkits msgpack netCDF4 networkx nevergrad nibabel "
+        "noisereduce numba numcodecs numdifftools numexpr numpy obspy onnx onnxruntime open3d optax optuna orjson "
+        "osqp pandas persim pesq pgvector PIL plotly polars pyarrow pycocotools pydub pyemd pynndescent pystoi "
+        "pyvista pywt qdrant_client rasterio rdkit rerun ripser ruptures safetensors scanpy scipy seaborn shap "
+        "shapely SimpleITK skimage sklearn soundfile sparse statistics statsmodels streamlit stumpy supervision "
+        "tensorboardX tensorstore tifffile torch trimesh tslearn ujson umap usearch vedo visdom vispy voyager wandb "
+        "xarray xgboost zarr"
     ).split()
 )
 # Without these words a module that many import is none of them; `json.load` takes no tensor.
@@ -74,7 +75,7 @@ def may_hold_comments(data: bytes) -> bool:
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and _imports_consumer(text) and any(map(text.__contains__, RISKY_WORDS))
+    return "torch" in text and _imports_consumer(text)
 
 
 def may_hold_risks(text: str | bytes) -> bool:

@@ -1,8 +1,9 @@
 """Functions of other libraries that call what they are given, and make arrays of what that gives.
 
 They call it with an array or a number first. Measured on SciPy 1.17 (all of `scipy.optimize`), emcee 3.1.6, cma 4.5.0,
-numdifftools 0.11.2, lmfit 1.3.4, bayesian-optimization 1.4.0 and NumPy 2.4.6. `scipy.integrate.quad`, metrics of
-`scipy.spatial.distance` and scikit-learn, optuna and hyperopt call `float()`, which takes every tensor of one number.
+numdifftools 0.11.2, lmfit 1.3.4, bayesian-optimization 1.4.0, shap 0.51.0 and NumPy 2.4.6. `scipy.integrate.quad`,
+metrics of `scipy.spatial.distance` and scikit-learn, optuna and hyperopt call `float()`, which takes every tensor of
+one number.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _CALLERS = {
     **dict.fromkeys(
         (f"numdifftools.{name}" for name in "Derivative Gradient Jacobian Hessian".split()), Caller(0, ("fun",))
     ),
+    "shap.KernelExplainer": Caller(0, ("model",)),
     "lmfit.minimize": Caller(0, ("fcn",)),
     "bayes_opt.BayesianOptimization": Caller(0, ("f",)),
     "scipy.integrate.odeint": Caller(0, ("func",)),
