@@ -64,14 +64,13 @@ def check(copy: Path, code: str, *options: str) -> list[str]:
 
 
 def test_a_habit(copy: Path) -> None:
-    imports = "import torch\nfrom helpers import to_picture\n"
-    example = f"{imports}\n\ndef show(image):\n    return to_picture(image).cpu().numpy()\n"
+    example = "import torch\n\n\ndef show(picture: torch.Tensor):\n    return picture.cpu().numpy()\n"
     assert check(copy, example) == ["TNP102"]
     assert len(set(follow("habit", copy))) == 1
     assert check(copy, example) == []
     assert check(copy, example, "--confidence=low") == ["TNP102"]
-    page = run(copy, "-m", "tonumpy", "explain", "habit/picture-function").stdout
-    assert page.startswith("# What a function makes a picture of requires no grad")
+    page = run(copy, "-m", "tonumpy", "explain", "habit/picture-name").stdout
+    assert page.startswith("# A picture requires no grad")
 
 
 HOOKS = {

@@ -3,7 +3,6 @@
 Dropping a file into this folder registers it: its page, and the hooks that it defines. A hook is a function that
 transfer/habit_heuristics.py calls in one phase, those of several files in the order of their names:
 
-of_call(result, call, where)  the result of a function or method, by its name: the result with what the habit says
 of_name(name, value, where)   a parameter, attribute, key or variable whose grad is unknown, by its name: a basis on
                               which it requires no grad, None where it has no such name
 of_item(name, where)          the same, of the variable of a loop, or of a part of what an iterator yields
@@ -26,16 +25,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
-
-    from tonumpy.inference.lattice.values import Arguments
-
-
-class Call(NamedTuple):
-    """A call of a function or method: its name, the last name of what it is an attribute of, and its arguments."""
-
-    name: str
-    owner: str
-    arguments: Arguments
 
 
 class Habit(NamedTuple):
@@ -63,8 +52,8 @@ def habit_ids() -> tuple[str, ...]:
 
 # What earlier versions believed: a configuration may still switch these off.
 RETIRED = frozenset(
-    "cpu-argument datasets-name detaching-function dtype-name formula-function function-of-data generation-keywords"
-    " gradient-name objective-function sample-of-distribution settings-object".split()
+    "cpu-argument cpu-function datasets-name detaching-function dtype-name formula-function function-of-data"
+    " generation-keywords gradient-name objective-function sample-of-distribution settings-object".split()
 )
 
 

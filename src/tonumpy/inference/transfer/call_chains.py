@@ -38,7 +38,6 @@ from tonumpy.inference.transfer.annotations import makes_annotation
 from tonumpy.inference.transfer.calls import call_method, call_value
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.inference.transfer.habit_heuristics import (
-    apply_function_habits,
     apply_key_habits,
     holder_of_data,
     may_hold_data,
@@ -105,7 +104,6 @@ def evaluate_chain(frame: Frame, node: ast.Call | ast.Attribute | ast.Subscript)
                 value = call_method(frame, receiver, link.func.attr, arguments)
                 if inner is link.func.value and is_super(inner) and _gives_itself(receiver, link.func.attr, value):
                     value = _moved_itself(frame, value, link.func.attr, arguments)
-                value = apply_function_habits(value, link.func, arguments, frame)
                 value = _made_by_model(frame, value, link.func, arguments, method)
                 change_receiver(frame, link, receiver, path, arguments, value)
             if known is not None or not _gives_itself(receiver, link.func.attr, value):
@@ -264,7 +262,6 @@ def _call_of_expression(frame: Frame, call: ast.Call) -> Value:
         if id(call) in frame.seen.not_followed:
             return _UNREAD
     result = call_value(frame, function, arguments)
-    result = apply_function_habits(result, call.func, arguments, frame)
     result = _made_by_model(frame, result, call.func, arguments, function)
     give_away_modules(frame, call, function)
     change_arguments(frame, call, function, arguments)

@@ -5,9 +5,7 @@ Used only where nothing better is known. What each habit means by a name is in i
 
 from __future__ import annotations
 
-import ast
-
-from tonumpy.inference.habits import Call, dataset_name, hooks, loader_name, part_of_batch
+from tonumpy.inference.habits import dataset_name, hooks, loader_name, part_of_batch
 from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.reasons import MADE, Reason
 from tonumpy.inference.lattice.values import (
@@ -29,7 +27,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import name_heuristics
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,21 +37,10 @@ if TYPE_CHECKING:
 LOADER = "torch.utils.data.DataLoader"
 
 # The hooks of each phase, as habits/__init__.py lists them.
-_OF_CALL: tuple[Callable[[Value, Call, Where], Value], ...] = hooks("of_call")
 _OF_NAME: tuple[Callable[[str, Value, Where], Basis | None], ...] = hooks("of_name")
 _OF_ITEM: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_item")
 _OF_COMPUTED: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_computed")
 _OF_PARAMETER: tuple[Callable[[str, Module, Where], Basis | None], ...] = hooks("of_parameter")
-
-
-def apply_function_habits(result: Value, function: ast.expr, arguments: Arguments, where: Where) -> Value:
-    """The result of a function or method, by its name: `to_cpu(x)`, `detach_to_cpu(x)`, `dist.sample()`,
-    `scaler.inverse_transform(x)`."""
-    owner = last_name(function.value) or "" if isinstance(function, ast.Attribute) else ""
-    call = Call(last_name(function) or "", owner, arguments)
-    for of_call in _OF_CALL:
-        result = of_call(result, call, where)
-    return result
 
 
 # What transformers' `return_tensors` asks for, other than tensors of torch.
