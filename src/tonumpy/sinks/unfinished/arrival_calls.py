@@ -218,15 +218,15 @@ class Calls(Expressions):
         if builtin in words.READING_BUILTINS:
             self._read_given(call, is_blocking=True)
         elif root in self._home.torch or root in self._home.arrays:
-            self._read_given(call, is_blocking=name in words.BLOCKING)
+            self._read_given(call, is_blocking=name in words.BLOCKING, by_arrays=root in self._home.arrays)
         elif not words.is_harmless(call.func):
             self._doubt()
         return NO_COPIES
 
-    def _read_given(self, call: ast.Call, *, is_blocking: bool) -> None:
+    def _read_given(self, call: ast.Call, *, is_blocking: bool, by_arrays: bool = False) -> None:
         """What a function is given is read; one that `is_blocking` waits for what of it is on a device."""
         for each in _given(call):
-            self._read(self._value(each, is_known=True), each)
+            self._read(self._value(each, is_known=True), each, by_arrays=by_arrays)
         if is_blocking and any(map(self._is_on_device, _given(call))):
             self._block_on_stream()
 

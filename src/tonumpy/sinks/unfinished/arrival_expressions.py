@@ -46,6 +46,7 @@ class Expressions:
         self._left: list[State] = []  # where a loop was left, or begun anew, from its middle
         self._known_arrays: set[str] = set()
         self._flags: set[str] = set()  # names that are given True or False
+        self._parts: set[str] = set()  # names of parts of what holds copies, and other things maybe
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
         self._looked_at = 0
 
@@ -62,6 +63,7 @@ class Expressions:
                     self._bind(part, self._value(parts[number], is_known=True), parts[number])
                 else:
                     self._bind(part.value if isinstance(part, ast.Starred) else part, held, value)
+                    self._parts.update(each.id for each in (part,) if isinstance(each, ast.Name))
             return
         name = path_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
         if name is not None:
@@ -85,6 +87,7 @@ class Expressions:
         for place in [each for each in names if each.startswith(f"{name}[")]:
             del names[place]
         names[name] = held
+        self._parts.discard(name)
         if isinstance(value, ast.Dict) and held:
             self._bind_keys(name, value)
         self._note_kind(name, value)
@@ -231,7 +234,9 @@ class Expressions:
         if not held and not is_of_identity and self._is_on_device(plain):
             self._block_on_stream()
 
-    def _read(self, held: Copies, node: ast.expr) -> None:
+    def _read(self, held: Copies, node: ast.expr, *, by_arrays: bool = False) -> None:
+        if isinstance(node, ast.Name) and node.id in self._parts and not by_arrays:
+            return  # `if is_last:` after `copied, is_last = kept[0]`
         others = len({id(each.call) for each in self._state.pending}) > 1
         for copy in held:
             if copy not in self._state.pending:

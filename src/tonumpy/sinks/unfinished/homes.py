@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import Scope, Site
     from tonumpy.text.source import Source
 
+    _Maker = tuple[tuple[Scope, ...], bool]  # a function's scopes, and whether it copies only where it is told the host
+
 _COPYING = frozenset("to type copy_ _foreach_copy_".split())
 MAX_LEVELS = 3  # of functions that call those that copy
 # Functions of other files are looked at whose names end with where their result is.
@@ -84,18 +86,17 @@ class Home:
         return list(known.values())
 
     @cached_property
-    def _makers(self) -> dict[ast.AST, tuple[tuple[Scope, ...], bool]]:
+    def _makers(self) -> dict[ast.AST, _Maker]:
         """The functions that copy, or call one that does, with their scopes; and whether they do only where they are
         told the host as the device."""
-        known = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
-        told = (each for each in self._sites if self.spellings.may_copy(each.call, each.scopes))
-        for each in told:
-            if _gives_something(each.scopes[-1]):
-                known.setdefault(each.scopes[-1], (each.scopes, True))
+        known: dict[ast.AST, _Maker] = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
+        for site in self._sites:
+            if self.spellings.may_copy(site.call, site.scopes) and _gives_something(site.scopes[-1]):
+                known.setdefault(site.scopes[-1], (site.scopes, True))
         names = _Names.of(self.functions, known)
         names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
         for _ in range(MAX_LEVELS):
-            more: dict[ast.AST, tuple[tuple[Scope, ...], bool]] = {}
+            more: dict[ast.AST, _Maker] = {}
             for (cls, _name), each in self.functions.items():
                 found = None if each.node in known else names.called_in(self.source.text_of(each.node), cls)
                 if found is not None:
@@ -159,7 +160,7 @@ class _Names:
         self.methods: dict[str, dict[str, bool]] = {}  # by their classes
 
     @classmethod
-    def of(cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, tuple[object, bool]]) -> _Names:
+    def of(cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, _Maker]) -> _Names:
         names = cls()
         for (owner, name), each in functions.items():
             if each.node in known:
