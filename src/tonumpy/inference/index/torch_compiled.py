@@ -154,8 +154,11 @@ class _Search:
         for node in walk(function):
             if not isinstance(node, ast.Call):
                 continue
-            root, _, name = (path_of(node.func) or "").partition(".")
+            path = path_of(node.func) or ""
+            root, _, name = path.partition(".")
             called = own.get(name) if root == "self" else None if name else self._functions.get(root)
+            if called is None and path in self._objects:
+                called = self._methods[self._objects[path]].get("forward")
             if called is not None:
                 yield called
 

@@ -13,7 +13,7 @@ from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value, dtype_of, truth_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, statements_of
+from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
@@ -44,6 +44,41 @@ def dtype_of_autocast(frame: Frame, call: ast.Call) -> str:
     return dtype if enabled else choice_of((dtype, None)) or ""
 
 
+def without_narrow_dtype(frame: Frame, result: Value) -> Value:
+    """What an operation makes of bfloat16 may be of another dtype, where autocast may be on."""
+    if not isinstance(result, Tensor) or not may_lack(result.dtype) or not frame.module.text.says("holds", "autocast"):
+        return result
+    spans = frame.module.derived(_spans_under_autocast, frame.module.tree)
+    return result._replace(dtype=None) if any(first <= frame.row <= last for first, last in spans) else result
+
+
+def _spans_under_autocast(tree: ast.Module) -> list[tuple[int, int]]:
+    """The rows in which it may be on: of its blocks, of the functions that are named there or in those again, and of
+    what an object does that is called. All, where something else than a `with` may switch it on."""
+    nodes = list(walk(tree))
+    blocks = [each for each in nodes if isinstance(each, (ast.With, ast.AsyncWith)) and any(map(_asks, each.items))]
+    asked = {
+        id(item.context_expr.func) for each in blocks for item in each.items if isinstance(item.context_expr, ast.Call)
+    }
+    mentioned = (each for each in nodes if isinstance(each, (ast.Name, ast.Attribute)) and id(each) not in asked)
+    if any("autocast" in (last_name(each) or "") for each in mentioned):
+        return [(0, tree.body[-1].end_lineno or 0)]
+    functions = [each for each in nodes if isinstance(each, FUNCTIONS)]
+    named = {"forward", "__call__"}
+    waiting: list[ast.AST] = list(blocks)
+    while waiting:
+        inner = [each for each in walk(waiting.pop()) if isinstance(each, (ast.Name, ast.Attribute))]
+        more = {last_name(each) for each in inner} - named
+        named.update(filter(None, more))
+        waiting += (each for each in functions if each.name in more)
+    under = [*blocks, *(each for each in functions if each.name in named)]
+    return [(each.lineno, each.end_lineno or each.lineno) for each in under]
+
+
+def _asks(item: ast.withitem) -> bool:
+    return isinstance(item.context_expr, ast.Call) and last_name(item.context_expr.func) == "autocast"
+
+
 def of_product(frame: Frame, name: str, result: Value) -> Value:
     """The result of a function of torch, or of a layer, by its name."""
     dtype = _asked_for(frame)
@@ -52,8 +87,9 @@ def of_product(frame: Frame, name: str, result: Value) -> Value:
 
 
 def of_module(frame: Frame, module: Instance, result: Value) -> Value:
-    """The result of a module of the repository, whose last layer is one of those."""
-    dtype = _asked_for(frame)
+    """The result of a module of the repository, whose last layer is one of those; or of one that was cast as a whole,
+    where autocast may be on elsewhere."""
+    dtype = _asked_for(frame) or (module.dtype if may_lack(module.dtype) else None)
     if not dtype or not isinstance(result, Tensor) or result.dtype is not None:
         return result
     return result._replace(dtype=dtype) if _ends_in_product(frame, module) else result

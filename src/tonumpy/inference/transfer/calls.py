@@ -39,7 +39,7 @@ from tonumpy.inference.lattice.values import (
     stronger,
     tensor_facts,
 )
-from tonumpy.inference.transfer import autocast, library_values, python_builtins, representation
+from tonumpy.inference.transfer import autocast, library_values, python_builtins
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -102,7 +102,7 @@ def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
         result = left_where_it_was(frame, arguments, result)
         if library_values.is_container(function):
             return result  # each of its layers has been cast
-        return autocast.of_product(frame, function.name, representation.without_narrow_dtype(frame.module, result))
+        return autocast.of_product(frame, function.name, autocast.without_narrow_dtype(frame, result))
     if isinstance(function, (OtherFramework, NonTensor)):
         return function
     if isinstance(function, Nothing):
@@ -207,7 +207,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
             return call_method(frame, arguments.positional[0], name.rpartition(".")[2], rest)
         result = call_torch_function(name, arguments, frame.grad_mode, frame.default_on_cpu, frame.evidence_of_default)
         if result is not None:
-            return autocast.of_product(frame, name, representation.without_narrow_dtype(frame.module, result))
+            return autocast.of_product(frame, name, autocast.without_narrow_dtype(frame, result))
     annotation = made_by_typing(name, arguments)
     if annotation is not None:
         return annotation
@@ -255,7 +255,7 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
             return fresh(Reason.METHOD, frame, arguments)
         if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
             result = result._replace(certainty=stronger(result.certainty, "likely"))
-        return result if name in _CASTS_ITSELF else representation.without_narrow_dtype(frame.module, result)
+        return result if name in _CASTS_ITSELF else autocast.without_narrow_dtype(frame, result)
     if isinstance(receiver, Unknown):
         return call_unknown(frame, receiver, name, arguments)
     if isinstance(receiver, Symbol):

@@ -31,13 +31,12 @@ from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, 
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate
 from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
-from tonumpy.inference.transfer.autocast import of_product
+from tonumpy.inference.transfer.autocast import of_product, without_narrow_dtype
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
-from tonumpy.inference.transfer.representation import without_narrow_dtype
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
 from tonumpy.text.syntax import children_of, walk
@@ -156,7 +155,7 @@ def _binary_values(frame: Frame, left: Value, right: Value, operator: ast.operat
         if annotation is not None:
             return annotation
     result = operate(operator, (left, right), frame.grad_mode)
-    result = without_narrow_dtype(frame.module, result)
+    result = without_narrow_dtype(frame, result)
     return of_product(frame, "matmul", result) if isinstance(operator, ast.MatMult) else result
 
 

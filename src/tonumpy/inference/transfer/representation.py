@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, may_lack
+from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -25,8 +25,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
-
-    from tonumpy.inference.index.module import Module
 
 # Methods that give a layout that NumPy does not have.
 LAYOUT_OF_METHOD = {
@@ -141,13 +139,6 @@ def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], re
     if isinstance(operator, ast.Mult):
         return result._replace(layout=next(filter(None, layouts), None))
     return result._replace(layout=layouts[0]) if isinstance(operator, _OF_ONE) else result
-
-
-def without_narrow_dtype(module: Module, result: Value) -> Value:
-    """What an operation makes of bfloat16 may be of another dtype, where a module speaks of autocast."""
-    if isinstance(result, Tensor) and may_lack(result.dtype) and module.text.says("holds", "autocast"):
-        return result._replace(dtype=None)
-    return result
 
 
 def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, result: Value) -> Value:

@@ -45,6 +45,7 @@ class Expressions:
         self._recorded: dict[str, Copies] = {}
         self._left: list[State] = []  # where a loop was left, or begun anew, from its middle
         self._known_arrays: set[str] = set()
+        self._containers: set[str] = set()  # names of lists and the like, of which a test asks whether they are empty
         self._flags: set[str] = set()  # names that are given True or False
         self._parts: set[str] = set()  # names of parts of what holds copies, and other things maybe
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
@@ -63,7 +64,8 @@ class Expressions:
                     self._bind(part, self._value(parts[number], is_known=True), parts[number])
                 else:
                     self._bind(part.value if isinstance(part, ast.Starred) else part, held, value)
-                    self._parts.update(each.id for each in (part,) if isinstance(each, ast.Name))
+                    if isinstance(part, ast.Name) and not _tells_parts(value):
+                        self._parts.add(part.id)
             return
         name = path_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
         if name is not None:
@@ -101,6 +103,8 @@ class Expressions:
         if isinstance(value, ast.Constant) and isinstance(value.value, bool):
             self._flags.add(name)
         self._arrays_of.pop(name, None)
+        if isinstance(value, _CONTAINERS) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKERS):
+            self._containers.add(name)
         method = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
         if method is not None and method.attr == "numpy" and self._home.spellings.is_pinned(method.value):
             self._arrays_of[name] = owner_of(method.value) or ""
@@ -225,9 +229,11 @@ class Expressions:
 
     def _test(self, node: ast.expr) -> None:
         """A branch on a tensor that is on a device waits for it."""
+        plain = node.operand if isinstance(node, ast.UnaryOp) else node
+        if isinstance(plain, (ast.Name, ast.Attribute)) and path_of(plain) in self._containers:
+            return
         held = self._value(node)
         self._read(held, node)
-        plain = node.operand if isinstance(node, ast.UnaryOp) else node
         is_of_identity = isinstance(plain, ast.Compare) and isinstance(
             plain.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)
         )
@@ -309,6 +315,8 @@ class Expressions:
         return is_path and (root in self._home.arrays or root in self._home.torch)
 
 
+_CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKERS = frozenset("list dict set tuple deque defaultdict OrderedDict".split())
 # What a walk does at an expression of each kind but calls; others are operations.
 _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     ast.Name: Expressions._name,
@@ -334,6 +342,11 @@ def place_of(node: ast.Subscript) -> str | None:
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return f"{owner}[{node.slice.value!r}]"
     return owner
+
+
+def _tells_parts(value: ast.expr) -> bool:
+    """`found.items()`, `zip(a, b)`: what holds copies and what does not stand apart there."""
+    return isinstance(value, ast.Call) and last_name(value.func) in ("items", "enumerate", "zip")
 
 
 def owner_of(node: ast.expr) -> str | None:
