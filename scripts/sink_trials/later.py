@@ -225,7 +225,13 @@ def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
     return None
 
 
+def _constructed(_: Any, result: Any) -> object:  # noqa: ANN401
+    """A dataset of lightgbm looks at its data when it is constructed."""
+    return result.construct().num_data() if type(result).__name__ == "Dataset" else None
+
+
 STEPS: dict[str, Step] = {
+    "lightgbm": _constructed,
     "optuna": _of_trial,
     "dask": _computed,
     "ruptures": _predicted,

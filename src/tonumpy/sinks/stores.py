@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # Those whose tables hold such rows; other files are not looked at.
 LIBRARIES = (
     *("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy"),
-    *("filterpy", "MDAnalysis", "astropy", "cupy"),
+    *("filterpy", "MDAnalysis", "astropy", "cupy", "cvxpy", "from ase", "import ase"),
 )
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 _STORE = re.compile(r"\][ \t]*=(?!=)")

@@ -23,7 +23,7 @@ CONSUMERS = frozenset(
         "osqp pandas persim pesq pgvector PIL plotly polars pyarrow pycocotools pydub pyemd pynndescent pystoi "
         "pyvista pywt qdrant_client rasterio rdkit rerun ripser ruptures safetensors scanpy scipy seaborn shap "
         "shapely SimpleITK skimage sklearn soundfile sparse statistics statsmodels streamlit stumpy supervision "
-        "tensorboardX tensorstore tifffile torch trimesh tslearn ujson umap usearch vedo visdom vispy voyager wandb "
+        "tensorboardX tensorstore tifffile trimesh tslearn ujson umap usearch vedo visdom vispy voyager wandb "
         "xarray xgboost zarr"
     ).split()
 )
