@@ -26,5 +26,4 @@ def test_what_is_taken_for_values_is_told(tmp_path: Path) -> None:
     told = {(each["location"]["row"], each["code"]) for each in run.findings}
     assert sorted(told) == marked, run.err
     plain = subprocess.run([sys.executable, "-W", "ignore", PROGRAM.name], cwd=tmp_path, capture_output=True, text=True)
-    expected = plain.stdout.splitlines()
-    assert [line for line in run.err.splitlines() if line in expected] == expected, run.err
+    assert [line for line in plain.stdout.splitlines() if line not in run.err] == []
