@@ -3,7 +3,7 @@
 import csv
 import importlib.util
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -62,6 +62,9 @@ rows = np.zeros((1, 2))
 print(rows[values[:1] < 0].shape)  # TNP206
 rows[values[:1] < 0] = 1  # TNP206
 print(rows, rows[(values[:1] < 0).numpy()].shape)
+kinds: defaultdict = defaultdict(list)
+for label in labels:
+    kinds[label].append(1)  # TNP206
 groups: dict = {}
 for label in torch.tensor([1, 1]):
     groups[label] = [1]  # TNP206

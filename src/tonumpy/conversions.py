@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
     Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]
-    Container = Literal["list", "dict"]
+    Container = Literal["list", "dict", "tuple"]
     Mixture = Literal[
         "array first",
         "comparison",

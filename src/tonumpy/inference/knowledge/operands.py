@@ -69,6 +69,7 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
             dtype,
             certainty,
             is_number=are_numbers(parts),
+            dimensions=_dimensions_of(parts),
             device_taint=device_taint,
             is_given=are_given(parts),
             evidence=rests_on(parts, cpu, grad, grad_mode, dtype),
@@ -214,6 +215,17 @@ def are_given(operands: Items[Value]) -> bool:
             if not is_given:
                 return False
     return True
+
+
+def _dimensions_of(operands: Items[Value]) -> int | None:
+    """Of what is computed number by number: as many as the operand has that has most."""
+    most = 0
+    for operand in operands:
+        if isinstance(operand, Tensor) and operand.dimensions is not None:
+            most = max(most, operand.dimensions)
+        elif not is_number(operand):
+            return None
+    return most
 
 
 def are_numbers(operands: Items[Value]) -> bool:

@@ -121,6 +121,7 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
         first.evidence | second.evidence,
         have_param_taint((first, second)),
         first.is_replaced or second.is_replaced,
+        first.dimensions if first.dimensions == second.dimensions else None,
     )
 
 

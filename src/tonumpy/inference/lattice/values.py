@@ -57,6 +57,7 @@ class Tensor(NamedTuple):
     evidence: AllEvidence = PROVED  # what its facts rest on
     param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
     is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
+    dimensions: int | None = None  # how many it surely has
 
 
 class Unknown(NamedTuple):

@@ -265,6 +265,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     base = _enter_generators(frame, node.generators)
     element = resolve(frame, evaluate(frame, node.elt))
+    if id(node) in frame.targets.calls and isinstance(node, ast.SetComp):
+        frame.observe_operation(node, element, element)
     _leave(frame, base, node)
     if any(not is_false(given) for given in requires_grad_given(ast.Expr(node.elt))):
         for generator in node.generators:  # `[p.requires_grad_() for p in net.parameters()]`
@@ -274,7 +276,9 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
 
 def _dict_comprehension(frame: Frame, node: ast.DictComp) -> Value:
     base = _enter_generators(frame, node.generators)
-    evaluate(frame, node.key)
+    key = evaluate(frame, node.key)
+    if id(node) in frame.targets.calls:
+        frame.observe_operation(node, key, key)
     element = resolve(frame, evaluate(frame, node.value))
     _leave(frame, base, node)
     return Mapping((), element)

@@ -218,7 +218,9 @@ def _part_of_tensor(frame: Frame, value: Tensor, index: Value, is_slice: bool) -
     is_number = value.is_number or _is_position(index)
     is_item = isinstance(index, NonTensor) and not is_slice
     layout = None if is_slice or isinstance(index, Sequence) else value.layout  # of a sparse matrix: a sparse row
-    return _item_of_tensor(frame, value)._replace(is_item=is_item, is_number=is_number, layout=layout)
+    return _item_of_tensor(frame, value)._replace(
+        is_item=is_item, is_number=is_number, layout=layout, dimensions=_dimensions_left(value, index, is_slice)
+    )
 
 
 def _part_of_unknown(frame: Frame, value: Unknown, index: Value, _: bool) -> Value:
@@ -285,6 +287,15 @@ def _item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
     return tensor._replace(requires_grad=grad, layout=None, param_taint=taint)
 
 
+def _dimensions_left(tensor: Tensor, index: Value, is_slice: bool) -> int | None:
+    if is_slice or tensor.dimensions is None:
+        return tensor.dimensions
+    if not _is_position(index):
+        return None
+    taken = len(index.items or ()) if isinstance(index, Sequence) else 1
+    return tensor.dimensions - taken if tensor.dimensions >= taken else None
+
+
 def _is_position(index: Value) -> bool:
     """Whether an index takes one dimension or several away, and leaves a vector none."""
     if isinstance(index, Sequence):
@@ -310,7 +321,8 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, Nothing):
         return NOTHING
     if isinstance(value, Tensor):
-        return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True)
+        left = value.dimensions - 1 if value.dimensions else None
+        return _item_of_tensor(frame, value)._replace(is_item=True, is_number=True, dimensions=left)
     if isinstance(value, (OtherFramework, NonTensor)):
         if isinstance(value, NonTensor) and value.dimensions is not None:
             return value._replace(dimensions=arrays.of_iteration(value.dimensions))

@@ -66,6 +66,7 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
         grad,
         dtype,
         is_number=promise.reduces,
+        dimensions=0 if promise.reduces and "reduction" not in frame.module.source.text else None,
         device_taint=device_taint,
         evidence=evidence,
         param_taint=param_taint,

@@ -47,6 +47,7 @@ from tonumpy.inference.transfer.devices import (
     sent_there,
     sent_to,
 )
+from tonumpy.inference.transfer.tensor_dimensions import with_dimensions_known
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import ACCELERATORS
 
@@ -122,6 +123,7 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     taken = Arguments(()) if gives_shape else arguments
     result = _apply(operator, _call_of(operator, taken, grad_mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
+    result = with_dimensions_known(name, receiver, arguments, result)
     if name == "copy_" and isinstance(result, Tensor):
         result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
     if name.endswith("_") and not name.endswith("__") and isinstance(receiver, Tensor) and isinstance(result, Tensor):
@@ -186,6 +188,8 @@ def call_torch_function(
         result = resting_on(result, evidence_of_default)
     if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
         result = result._replace(is_number=True)
+    behind = arguments._replace(positional=arguments.positional[1:])
+    result = with_dimensions_known(name, arguments.positional[0] if arguments.positional else None, behind, result)
     return representation.of_function(name, arguments, result)
 
 

@@ -22,6 +22,7 @@ from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
@@ -52,7 +53,7 @@ class Taken:
             while frame.f_globals.get("__name__") in _COUNTING and frame.f_back is not None:
                 frame = frame.f_back
             is_number = self_.dim() == 0 and not self_.requires_grad
-            if is_number and is_own(frame.f_code.co_filename) and not reads_item(frame):
+            if is_number and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
                 self._tell(self_, f"a tensor is a key, or a member of a set: {IDENTITY}")
             return int(hashed(self_))
 
@@ -76,6 +77,11 @@ class Taken:
             self._observer(event(tensor, "taken for values", (), None, self._stacks)._replace(about=words), tensor)
         except Exception as problem:
             warn(f"a tensor that is taken for values is not told of ({type(problem).__name__}: {problem})")
+
+
+def _finds_itself(frame: FrameType) -> bool:
+    """Whether an item is read by its key: that of this very tensor, or none, unless one is made then."""
+    return reads_item(frame) and not hasattr(indexed(frame), "default_factory")
 
 
 def _is_array(value: Any) -> bool:

@@ -25,6 +25,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import spelt
 from tonumpy.sinks.taken.places import find_taken
 from tonumpy.sinks.taken.table import confidence_in, methods, table
+from tonumpy.text.names import last_name
 from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite, Scope, Site
 
 _DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
-_HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "lists": "dict"}
+_HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
 
 class _Given(NamedTuple):
@@ -71,6 +72,16 @@ def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[Implici
         yield from _in_comparison(site, site.call, seen)
     elif isinstance(site.call, ast.Subscript):
         yield from _in_subscript(site, site.call, seen)
+    elif isinstance(site.call, (ast.SetComp, ast.DictComp)):
+        node, text = site.call, "{x for x in t}" if isinstance(site.call, ast.SetComp) else "{x: 1 for x in t}"
+        key = node.elt if isinstance(node, ast.SetComp) else node.key
+        yield from _made(site, key, seen.receiver, _of_items("builtins", text), "builtins")
+
+
+def _of_items(library: str, text: str) -> dict[str, str]:
+    """What comes out for a tensor's items, of an operation that is given the tensor."""
+    outcomes = table().operations.get(library, {}).get(text, {})
+    return {"number": outcomes["tensor"]} if "tensor" in outcomes else {}
 
 
 def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[ImplicitConversion]:
@@ -78,26 +89,47 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if isinstance(receiver, Symbol):
         full = f"{receiver.name}.{name}" if name else receiver.name
+        if full == "builtins.dict" and isinstance(call.args[0], ast.Call) and seen.arguments.positional:
+            yield from _in_pairs(site, call.args[0], seen.arguments.positional[0])
         yield from _by_place(site, call, seen, full.partition(".")[0], table().functions.get(full, ()))
         return
     library = _library_of(receiver)
     if library:
         yield from _by_place(site, call, seen, library, methods().get(library, {}).get(name, ()))
+        if name == "assign":
+            outcomes = table().operations.get(library, {}).get("a.assign(n=t)", {})
+            for keyword in call.keywords:
+                value = None if keyword.arg is None else seen.arguments.named_value(keyword.arg)
+                if value is not None:
+                    yield from _made(site, keyword.value, value, outcomes, library)
     elif isinstance(receiver, (Mapping, Sequence)) or _is_dict(receiver):
         library = "builtins"
     if library and seen.arguments.positional and call.args:
         yield from _by_first(site, call.args[0], seen.arguments.positional[0], name, library)
 
 
+def _in_pairs(site: Site | OperationSite, zipped: ast.Call, pairs: Value) -> Iterator[ImplicitConversion]:
+    """`dict(zip(labels, names))`: the first of each pair is a key."""
+    pair = pairs.element if isinstance(pairs, Sequence) else None
+    if last_name(zipped.func) == "zip" and zipped.args and isinstance(pair, Sequence) and pair.items:
+        outcomes = _of_items("builtins", "dict(zip(t, t))")
+        yield from _made(site, zipped.args[0], pair.items[0], outcomes, "builtins", is_whole=True)
+
+
 def _by_first(
     site: Site | OperationSite, node: ast.expr, value: Value, method: str, library: str
 ) -> Iterator[ImplicitConversion]:
     """By what a method is given first, itself or as the one item of a list."""
-    outcomes = table().operations.get(library, {}).get(f"a.{method}(t)", {})
+    part = _part_of_key(node, value) if library == "builtins" else None
+    text = f"a.{method}(t)" if part is None else f"a.{method}((t, 1))"
+    rows = table().operations.get(library, {})
+    outcomes = rows.get(text) or rows.get(f"a.{method}(t, 1)", {})
+    if method == "update" and not (isinstance(site.call, ast.Call) and _is_set(site.call.func.value, site)):  # type: ignore[attr-defined]
+        return  # a dict takes pairs, and what else has such a method takes anything
     if method == "isin" and isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
         yield from _made(site, node.elts[0], value.element, outcomes, library)
     is_put = method in ("add", "discard", "setdefault")
-    yield from _made(site, node, value, outcomes, library, is_put=is_put)
+    yield from _made(site, *(part or (node, value)), outcomes, library, is_put=is_put, is_part=part is not None)
 
 
 def _by_place(
@@ -125,7 +157,10 @@ def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observat
             library = "builtins"
         rows = table().operations.get(library, {})
         is_not = isinstance(node.ops[0], ast.NotIn)
-        yield from _made(site, node.left, left, rows.get("t in a", {}), library, is_not=is_not)
+        part = _part_of_key(node.left, left) if library == "builtins" else None
+        outcomes = rows.get("t in a" if part is None else "(t, 1) in a", {})
+        given = part or (node.left, left)
+        yield from _made(site, *given, outcomes, library, is_not=is_not, is_part=part is not None)
         return
     symbol = "==" if isinstance(node.ops[0], ast.Eq) else "!="
     for one, other, argument, text in (
@@ -145,7 +180,10 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
             yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
     elif _is_dict(seen.receiver):
         is_put = not isinstance(site.statement, ast.AugAssign)
-        yield from _made(site, node.slice, key, table().operations["builtins"]["a[t] = 9"], "builtins", is_put=is_put)
+        part = _part_of_key(node.slice, key)
+        outcomes = table().operations["builtins"]["a[t] = 9" if part is None else "a[t, 1] = 9"]
+        given = part or (node.slice, key)
+        yield from _made(site, *given, outcomes, "builtins", is_put=is_put, is_part=part is not None)
     elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
         rows = table().operations["pandas"]["a['n'] = t"]
         yield from _made(site, site.statement.value, put[0], rows, "pandas")
@@ -160,6 +198,8 @@ def _made(
     *,
     is_not: bool = False,
     is_put: bool = False,
+    is_whole: bool = False,
+    is_part: bool = False,
 ) -> Iterator[ImplicitConversion]:
     held = _given(value) if outcomes else None
     word = "" if held is None else _word(held, outcomes)
@@ -181,17 +221,32 @@ def _made(
         dtype=None,
         layout=None,
         bit=None,
-        of_items=_HELD_IN.get(held.given),
+        of_items="tuple" if is_part and not _is_in_sight(node, site) else _HELD_IN.get(held.given),
         keeps_value=False,
         evidence=tensor.evidence,
-        taken=Taken(word, held.given, library, confidence, is_not),
+        taken=Taken(word, "tensor" if is_whole else held.given, library, confidence, is_not),
     )
+
+
+def _is_in_sight(part: ast.expr, site: Site | OperationSite) -> bool:
+    """Whether a part of a key stands in a tuple that is written there."""
+    return any(isinstance(each, ast.Tuple) and part in each.elts for each in ast.walk(site.call))
+
+
+def _part_of_key(node: ast.expr, key: Value) -> tuple[ast.expr, Value] | None:
+    """The first tensor in a key that is a tuple, and where that stands, or the tuple."""
+    for at, each in enumerate(key.items or () if isinstance(key, Sequence) else ()):
+        tensor = _tensor(each)
+        if tensor is not None and not tensor.requires_grad:
+            return (node.elts[at] if isinstance(node, ast.Tuple) else node), each
+    return None
 
 
 def _word(held: _Given, outcomes: dict[str, str]) -> str:
     """For what comes out. The item of a tensor is a number, or a tensor."""
     word = outcomes.get(held.given, "")
-    return word or (outcomes.get("tensor", "") if held.given == "number" and not held.tensor.is_number else "")
+    is_sure = held.given != "number" or held.tensor.dimensions == 0
+    return word or ("" if is_sure else outcomes.get("tensor", ""))
 
 
 def _is_meant(held: _Given, word: str, library: str) -> bool:
@@ -202,19 +257,21 @@ def _is_meant(held: _Given, word: str, library: str) -> bool:
         return True
     if library == "builtins":
         return tensor.param_taint or bool(tensor.requires_grad) or held.given == "items"
-    return word == "objects" and not tensor.is_number
+    return word == "objects" and tensor.dimensions != 0
 
 
 def _given(value: Value) -> _Given | None:
     """The tensor that is given, itself or in what holds it."""
     tensor = _tensor(value)
     if tensor is not None:
-        if tensor.is_number or tensor.is_item:
+        if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_number or tensor.is_item)):
             return _Given(tensor, "number")
         return _Given(tensor, "mask" if tensor.dtype == "bool" else "tensor")
     if isinstance(value, Sequence):
         if (inner := _tensor(value.element)) is not None:
             return _Given(inner, "items")
+        if isinstance(value.element, Sequence) and (inner := _tensor(value.element.element)) is not None:
+            return _Given(inner, "table")
         found = _in_mapping(value.element)
         return None if found is None else _Given(found[0], "rows")
     found = _in_mapping(value)

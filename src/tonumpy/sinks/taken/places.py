@@ -17,6 +17,7 @@ from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,18 +27,24 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite, Site
     from tonumpy.text.source import Source
 
-_KINDS = (ast.Compare, ast.Subscript)
+_KINDS = (ast.Compare, ast.Subscript, ast.SetComp, ast.DictComp)
 _OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 # Tables whose comparisons and indices take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:pandas|xarray)\b", re.MULTILINE)
 _COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
 # A loop over a tensor, whose items may be keys: not over what gives numbers or names.
 _LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|enumerate\b|os\b|sorted\b)([^\n:]*)")
+# What may be a key of several parts: `key = (label, guess)`.
+_PAIR = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*\(?((?:\w+[ \t]*,[ \t]*)+\w+)\)?[ \t]*$", re.MULTILINE)
 _PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
 _METHODS_OF_KEYS = ("get", "setdefault", "pop", "add", "discard")
+# What a set or dict is made of one by one, each its own key: `{label: 1 for label in labels}`.
+_COMPREHENSION = re.compile(
+    r"\{[ \t]*(\w+)[ \t]*(?::[^{}\n]*)?[ \t]for[ \t]+[^\n]*?\bin[ \t]+(?!range\b|os\b|sorted\b)([^\n]*)"
+)
 _OF_PYTHON = ("set", "frozenset")  # other objects have such methods
 _OF_EVERY_DICT = frozenset((*_METHODS_OF_KEYS, "union", "map"))
-_NUMBERS_AND_NAMES = frozenset("_ i j k n idx index name key epoch step self".split())
+_NUMBERS_AND_NAMES = frozenset("_ name key epoch step self".split())
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
 _WORD = re.compile(r"\w+")
 
@@ -52,6 +59,9 @@ def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool
 def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[Site]:
     """Of functions of these names, and where a key is looked for."""
     called = {row for name in names - _OF_EVERY_DICT for each in _spelt(name) for row in _rows_with(f"{each}(", source)}
+    called.update(_rows_with("dict(zip(", source))
+    if "set()" in source.text:
+        called.update(_rows_with(".update(", source))
     if rows := sorted(called | keys):
         for site in candidates.find_calls(source, rows, lambda call: _is_called(call, names)):
             if _may_be_given(site, risks):
@@ -61,10 +71,17 @@ def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callabl
 def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[OperationSite]:
     """On the tables of a module that has such, and on keys."""
     operated = _COMPARED.finditer(source.text) if _TABLES.search(source.text) else ()
-    if rows := sorted(keys.union(source.position_at(each.start()).row for each in operated)):
+    made = {source.position_at(each.start()).row for each in _comprehensions(source)}
+    if rows := sorted(keys.union(made, (source.position_at(each.start()).row for each in operated))):
         for site in candidates.find_operations(source, rows, _KINDS, _is_meant):
             if (site.node.lineno in keys or not _has_other_key(site.node)) and _may_be_taken(site, risks):
                 yield site
+
+
+def _comprehensions(source: Source) -> Iterator[re.Match[str]]:
+    for match in _COMPREHENSION.finditer(source.text):
+        if not any(word in match[2] for word in _PLAIN_LOOPS):
+            yield match
 
 
 @cache
@@ -98,6 +115,11 @@ def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
     name = last_name(call.func) or ""
     if name in _OF_PYTHON and not isinstance(call.func, ast.Name):
         return False
+    if name == "dict" or name == "update":
+        is_pairs = bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
+        return (
+            is_pairs if name == "dict" else len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute))
+        )
     return name in names or (f".{name}" in names and root_name(call.func) in ("np", "numpy"))
 
 
@@ -109,9 +131,13 @@ def _rows_of_keys(source: Source) -> set[int]:
             bound = _WORD.findall(match[1])
             # What is asked for what it gives is a dict: `for key in held: held[key]`.
             names.update(name for name in bound if f"{match[2]}[{name}]" not in source.text)
+    names -= _NUMBERS_AND_NAMES
+    pairs = _PAIR.finditer(source.text) if names else ()
+    names |= {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
     rows = set[int]()
-    for name in names - _NUMBERS_AND_NAMES:
-        for words in (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"if {name} in", f"if {name} not in"):
+    for name in names:
+        stored = (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"[{name}, ", f"[({name}, ")
+        for words in (*stored, f"if {name} in", f"if {name} not in"):
             rows.update(_rows_with(words, source))
         for method in _METHODS_OF_KEYS:
             rows.update(_rows_with(f".{method}({name}", source))
@@ -130,9 +156,18 @@ def _rows_with(words: str, source: Source) -> Iterator[int]:
 def _is_meant(node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         return len(node.ops) == 1 and isinstance(node.ops[0], _OPERATORS)
+    if isinstance(node, (ast.SetComp, ast.DictComp)):
+        key = node.elt if isinstance(node, ast.SetComp) else node.key
+        return isinstance(key, ast.Name) and not (isinstance(node, ast.DictComp) and _is_key_in(key.id, node.value))
     assert isinstance(node, ast.Subscript)
     is_store = isinstance(node.ctx, ast.Store)
     return is_store or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
+
+
+def _is_key_in(name: str, node: ast.expr) -> bool:
+    """Whether something is asked for what it has under this key, as no tensor is: `{name: shapes[name] for ...}`."""
+    parts = (each.slice for each in walk(node) if isinstance(each, ast.Subscript))
+    return any(isinstance(part, ast.Name) and part.id == name for part in parts)
 
 
 def _has_other_key(node: ast.AST) -> bool:
@@ -151,6 +186,8 @@ def _may_be_taken(site: OperationSite, risks: Callable[[], RiskFlow]) -> bool:
     if isinstance(node, ast.Compare):
         sides = (node.left, node.comparators[0])
         return not any(isinstance(each, ast.Constant) for each in sides) and _reaches(sides, site, risks)
+    if isinstance(node, (ast.SetComp, ast.DictComp)):
+        return _reaches([each.iter for each in node.generators], site, risks)
     assert isinstance(node, ast.Subscript)
     if isinstance(node.ctx, ast.Store):
         value = site.statement.value if isinstance(site.statement, (ast.Assign, ast.AugAssign)) else None
