@@ -77,7 +77,6 @@ HOOKS = {
     "of_name(name, value, where)": "def f(thing_of_mine: torch.Tensor): return thing_of_mine.cpu().numpy()",
     "of_item(name, where)": "def f(x: list[torch.Tensor]): return [thing_of_mine.cpu().numpy() for thing_of_mine in x]",
     "of_computed(name, where)": "def f(w):\n    thing_of_mine = kept(w)\n    return thing_of_mine.cpu().numpy()",
-    "of_parameter(name, module, where)": "def f(thing_of_mine: torch.Tensor): return thing_of_mine.cpu().numpy()",
 }
 
 

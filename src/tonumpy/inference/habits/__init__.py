@@ -7,7 +7,6 @@ of_name(name, value, where)   a parameter, attribute, key or variable whose grad
                               which it requires no grad, None where it has no such name
 of_item(name, where)          the same, of the variable of a loop, or of a part of what an iterator yields
 of_computed(name, where)      the same, also of an unknown result that a variable is given
-of_parameter(name, module, where)  the same, of a parameter
 
 `where.habit(id, message)` makes a basis; None where the user has switched the habit off. A habit about anything else (a
 whole program, a test, a class) is asked by the code that knows of it. No habit is proof: what rests on one is of low

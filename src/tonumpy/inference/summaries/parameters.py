@@ -42,7 +42,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits, kept_as_data
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, kept_as_data
 from tonumpy.inference.transfer.name_heuristics import is_output
 from tonumpy.lazy_typing import TYPE_CHECKING
 
@@ -78,7 +78,7 @@ class Parameters:
             elif may_be(value, Tensor) and _has_keys(function, parameter.arg):
                 value = Unknown(Reason.PARAMETER, is_no_tensor=True)  # whatever the annotation says
             where = frame.at(parameter.lineno)
-            found[parameter.arg] = apply_parameter_habits(value, parameter.arg, where, function.module)
+            found[parameter.arg] = apply_name_habits(value, parameter.arg, where)
         if arguments.vararg:
             inner = self.annotated(frame, arguments.vararg.annotation)
             found[arguments.vararg.arg] = Sequence(

@@ -34,7 +34,7 @@ from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.autocast import of_product, without_narrow_dtype
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
-from tonumpy.inference.transfer.habit_heuristics import apply_parameter_habits
+from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -325,7 +325,7 @@ def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
     arguments = node.args
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         name, where = parameter.arg, frame.at(parameter.lineno)
-        guess = apply_parameter_habits(Unknown(Reason.LAMBDA_PARAMETER), name, where, frame.module)
+        guess = apply_name_habits(Unknown(Reason.LAMBDA_PARAMETER), name, where)
         frame.env.set(name, guess)
     evaluate(frame, node.body)
     frame.env = base

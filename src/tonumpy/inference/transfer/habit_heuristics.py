@@ -31,7 +31,6 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.index.module import Module
     from tonumpy.inference.lattice.evidence import Basis, Where
 
 LOADER = "torch.utils.data.DataLoader"
@@ -40,7 +39,6 @@ LOADER = "torch.utils.data.DataLoader"
 _OF_NAME: tuple[Callable[[str, Value, Where], Basis | None], ...] = hooks("of_name")
 _OF_ITEM: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_item")
 _OF_COMPUTED: tuple[Callable[[str, Where], Basis | None], ...] = hooks("of_computed")
-_OF_PARAMETER: tuple[Callable[[str, Module, Where], Basis | None], ...] = hooks("of_parameter")
 
 
 # What transformers' `return_tensors` asks for, other than tensors of torch.
@@ -88,14 +86,6 @@ def _basis_of_name(value: Value, name: str, where: Where, *, is_item: bool) -> B
     for of_name in _OF_NAME:
         basis = basis or of_name(name, value, where)
     return basis
-
-
-def apply_parameter_habits(value: Value, name: str, where: Where, module: Module) -> Value:
-    """The value of a parameter, by its name; hooks are given gradients."""
-    value = apply_name_habits(value, name, where)
-    for of_parameter in _OF_PARAMETER:
-        value = without_grad(value, of_parameter(name, module, where))
-    return value
 
 
 def apply_index_habits(value: Value, name: str, where: Where) -> Value:
