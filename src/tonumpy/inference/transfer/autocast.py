@@ -1,6 +1,6 @@
-"""What `torch.autocast` makes of products, in the block of the `with` itself: what is called there is known, and not
-what that calls.
+"""What `torch.autocast` makes of products, in the block of the `with` itself.
 
+What is called there is known, and not what that calls.
 https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-float16
 """
 
