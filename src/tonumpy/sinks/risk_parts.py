@@ -45,14 +45,18 @@ def may_hold(put: str, read: Part) -> bool:
 def held_in(node: ast.expr, part: Part) -> Iterator[_Held]:
     """The expressions that a literal keeps in a part of it."""
     if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                yield value, part
-            elif may_hold(part_written(key), part):
-                yield value, None
+        yield from _held_in_dict(node, part)
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         is_all = part is None or part[0] != "[" or any(isinstance(each, ast.Starred) for each in node.elts)
         yield from ((each, None) for at, each in enumerate(node.elts) if is_all or may_hold(f"[{at}]", part))
+
+
+def _held_in_dict(node: ast.Dict, part: Part) -> Iterator[_Held]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            yield value, part
+        elif may_hold(part_written(key), part):
+            yield value, None
 
 
 def part_given(targets: list[ast.expr], target: ast.expr) -> str:

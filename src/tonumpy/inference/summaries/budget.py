@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
 
 # Statements, for the candidates of one function; what is asked beyond them is answered "unknown".
-MAX_STATEMENTS = 4_000
+MAX_STATEMENTS = 2_000
+# What callers in other files show they show soon.
+MAX_STATEMENTS_ELSEWHERE = 1_000
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
 MAX_STATEMENTS_OF_SINKS = 400
 MAX_STATEMENTS_OF_OPERATORS = 150

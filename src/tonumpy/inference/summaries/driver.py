@@ -22,7 +22,7 @@ from tonumpy.inference.lattice.values import (
     tensor_facts,
 )
 from tonumpy.inference.summaries.analysis import Analysis
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS
+from tonumpy.inference.summaries.budget import MAX_STATEMENTS, MAX_STATEMENTS_ELSEWHERE
 from tonumpy.inference.summaries.callers import optimistic_entry
 from tonumpy.inference.summaries.closed_world import all_callers_are_known, may_be_asked
 from tonumpy.inference.summaries.repository_callers import Mentions
@@ -90,7 +90,7 @@ def observe(
             module.project.followed.begin_query()
             everywhere = Analysis(module, looks_everywhere=True)
             try:
-                observed.update(_with_repository(group, guards, most, outcome, seen, everywhere))
+                observed.update(_with_repository(group, guards, outcome, seen, everywhere))
             finally:
                 everywhere.close()
     queries.close()
@@ -218,7 +218,6 @@ def _too_deep(module: Module, row: int) -> Observation:
 def _with_repository(
     group: list[_Asked],
     guards: dict[str, bool],
-    limit: int,
     outcome: Callable[[Items[_Asked], Observations], Outcome],
     seen: Observations,
     analysis: Analysis,
@@ -228,10 +227,10 @@ def _with_repository(
     module, scopes = analysis.module, group[0].scopes
     if not _are_told_by_own_callers(seen):
         best = _most_optimistic_entry(analysis.entries.declared(module, scopes))
-        hoped = _observe_group(module, group, guards, limit, None, analysis, best)
+        hoped = _observe_group(module, group, guards, MAX_STATEMENTS_ELSEWHERE, None, analysis, best)
         if not any(_cannot_raise(outcome, each, hoped) > _cannot_raise(outcome, each, seen) for each in group):
             return seen
-    more = _observe_group(module, group, guards, limit, None, analysis)
+    more = _observe_group(module, group, guards, MAX_STATEMENTS_ELSEWHERE, None, analysis)
     found = dict(seen)
     for candidate in group:
         key = id(candidate.call)
@@ -259,8 +258,7 @@ def _may_be_settled_elsewhere(
 ) -> bool:
     """True if repository callers may change an observation: some candidate can raise.
 
-    They may spend as much as all else. With less, where the budget ends would decide the finding: an unreached call
-    looks like no tensor, or like an open fact.
+    They may spend half of all else.
     """
     if _are_told_by_own_callers(seen):
         return True
