@@ -88,7 +88,7 @@ class RiskFlow:
             whole: object = (unit, each.id, inner) if isinstance(each, ast.Name) else each
             if part is not None and isinstance(each, ast.Name):
                 part = self._told_apart(unit, each.id, part)
-            key = (whole, part)
+            key: object = (whole, part)
             kinds &= ~(self._in_vain.get(key, 0) | seen.get(key, 0) | seen.get((whole, None), 0))
             kinds &= ~self._in_vain.get((whole, None), 0)
             if not kinds:
@@ -386,8 +386,8 @@ def _given_in(call: ast.Call, name: str, parameter: str, at: int | None, names: 
     """What a call gives for a parameter; all that it gives where it hands the function on, or says no place, but for
     what is given there to other parameters by their names."""
     if last_name(call.func) != name:
-        named = [each.value for each in call.keywords if each.arg == parameter or each.arg not in names]
-        yield from (each for each in (call.func, *call.args, *named) if last_name(each) != name)
+        given = [each.value for each in call.keywords if each.arg == parameter or each.arg not in names]
+        yield from (each for each in (call.func, *call.args, *given) if last_name(each) != name)
         return
     is_hidden = any(isinstance(each, ast.Starred) for each in call.args)
     named = [each for each in call.keywords if each.arg in (parameter, None)]
