@@ -6,12 +6,12 @@ import ast
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import defaults_of, imports_among, path_of
 from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.names import last_name
+from tonumpy.text.names import is_cpu_literal, last_name
 from tonumpy.text.prefilter import CONSUMERS, may_hold_copies
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
@@ -92,7 +92,7 @@ class Home:
         known: dict[ast.AST, _Maker] = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
         for site in self._sites:
             if self.spellings.may_copy(site.call, site.scopes) and _gives_something(site.scopes[-1]):
-                known.setdefault(site.scopes[-1], (site.scopes, True))
+                known.setdefault(site.scopes[-1], (site.scopes, not _has_host_by_default(site.scopes[-1])))
         names = _Names.of(self.functions, known)
         names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
         for _ in range(MAX_LEVELS):
@@ -146,6 +146,11 @@ class Home:
 
 
 _PATH = re.compile(r"[\w.]*\Z")
+
+
+def _has_host_by_default(function: Scope) -> bool:
+    """`def move(t, device="cpu")`"""
+    return isinstance(function, FUNCTIONS) and any(is_cpu_literal(each) for _, each in defaults_of(function.args))
 
 
 def _gives_something(function: Scope) -> bool:
