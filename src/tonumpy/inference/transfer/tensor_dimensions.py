@@ -32,9 +32,9 @@ _MADE_OF_SIZES = frozenset("zeros ones rand randn empty".split())
 _FROM_DATA = ("tensor", "as_tensor", "asarray")
 
 
-def with_dimensions_known(name: str, operand: Value | None, arguments: Arguments, result: Value | None) -> Value | None:
+def with_dimensions_known(name: str, operand: Value | None, arguments: Arguments, result: Tensor) -> Tensor:
     """The result of a function or method of torch; `arguments` are those behind the tensor that it works on."""
-    if not isinstance(result, Tensor) or arguments.has_star:
+    if arguments.has_star:
         return result
     found = _dimensions(name.rpartition(".")[2], operand, arguments)
     return result if found == result.dimensions else result._replace(dimensions=found)

@@ -123,7 +123,8 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     taken = Arguments(()) if gives_shape else arguments
     result = _apply(operator, _call_of(operator, taken, grad_mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
-    result = with_dimensions_known(name, receiver, arguments, result)
+    if isinstance(result, Tensor):
+        result = with_dimensions_known(name, receiver, arguments, result)
     if name == "copy_" and isinstance(result, Tensor):
         result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
     if name.endswith("_") and not name.endswith("__") and isinstance(receiver, Tensor) and isinstance(result, Tensor):
@@ -188,8 +189,9 @@ def call_torch_function(
         result = resting_on(result, evidence_of_default)
     if operator.name in _FROM_DATA and isinstance(result, Tensor) and _is_number(arguments):
         result = result._replace(is_number=True)
-    behind = arguments._replace(positional=arguments.positional[1:])
-    result = with_dimensions_known(name, arguments.positional[0] if arguments.positional else None, behind, result)
+    if isinstance(result, Tensor):
+        behind = arguments._replace(positional=arguments.positional[1:])
+        result = with_dimensions_known(name, arguments.positional[0] if arguments.positional else None, behind, result)
     return representation.of_function(name, arguments, result)
 
 
