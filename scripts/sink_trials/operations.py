@@ -78,7 +78,7 @@ FUNCTIONS = (
 # What tables of functions say to differ, and what is meant so: a tensor is kept as one, is text for a person, or stands
 # where no array is meant.
 _MEANT = re.compile(
-    r"(pickle|networkx|filterpy|gymnasium|blosc2|cupy|numcodecs|joblib|tabulate|tensorstore)\."
+    r"(pickle|networkx|filterpy|gymnasium|blosc2|cupy|numcodecs|joblib|tabulate|tensorstore|torch)\."
     r"|pandas\.(Grouper|NamedAgg|CategoricalDtype|Series#transform|.*Index#|Categorical#|DataFrame#(asof|set_axis))"
     r"|numpy\.(testing|polynomial)\.|sklearn\.calibration\.|tifffile\.pformat|xarray\.(IndexSelResult|NamedArray)"
 )
