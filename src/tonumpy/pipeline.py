@@ -205,7 +205,9 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         from tonumpy.sinks.taken.inference import infer_taken  # only for files that may hold such: start-up
 
         taken = infer_taken(module, risks, with_text=settings.confidence == "low")
-        found += _judgements(taken, of_taken, source, settings)
+        raising = {each.finding.start for each in found if each.finding.confidence != "low"}
+        told = _judgements(taken, of_taken, source, settings)
+        found += [each for each in told if each.finding.start not in raising]  # what raises gives no other values
     of_masks = [rule for rule in rules if "masks" in rule.judges]
     if of_masks and may_hold_masks(source.text):
         from tonumpy.sinks.boolean_ufuncs import infer_masks  # only for files that may hold such: start-up
