@@ -1,8 +1,8 @@
-"""Parts of objects, as risks are followed through them: what stands under one key or attribute is not what stands under
-another.
+"""Parts of objects, as risks are followed through them.
 
-A part is written as it is read: `.name` for an attribute, `['key']` and `[0]` for items, `[]` for any item; None is the
-whole object. One part is told at a time: of `a.b.c`, first `.c` of `a.b`, then `.b` of `a`.
+What stands under one key or attribute is not what stands under another. A part is written as it is read: `.name` for an
+attribute, `['key']` and `[0]` for items, `[]` for any item; None is the whole object. One part is told at a time: of
+`a.b.c`, first `.c` of `a.b`, then `.b` of `a`.
 """
 
 from __future__ import annotations
