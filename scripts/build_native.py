@@ -24,6 +24,7 @@ FOLDERS = ("inference/habits", "inference/lattice", "inference/memory", "inferen
 MODULES = (
     "inference/back_in_torch",
     "inference/index/accelerators",
+    "inference/index/aliases",
     "inference/index/attributes_in_text",
     "inference/index/bindings",
     "inference/index/changes",

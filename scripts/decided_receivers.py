@@ -17,7 +17,8 @@ from tonumpy.findings import SourceError
 from tonumpy.frontends.files import find_files
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value, members
+from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.prefilter import may_hold_candidates

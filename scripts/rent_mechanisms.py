@@ -118,7 +118,7 @@ def _habits() -> Iterable[Mechanism]:
 
 
 S, X, N, K = "summaries.", "transfer.", "index.", "tonumpy.sinks."
-_CALLERS = "callers closed_world known_callers repository_callers"
+_CALLERS = "callers caller_evidence closed_world known_callers places_of_modules repository_callers users"
 
 
 def _below(folder: str, names: str) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "callers in other files",
-        _below("inference/summaries", "repository_callers"),
+        _below("inference/summaries", "places_of_modules repository_callers users"),
         lambda: (gives(S + "repository_callers:Mentions.may_show", False),),
     ),
     Mechanism(
@@ -197,7 +197,16 @@ MECHANISMS = (
         _below("inference/transfer", "constant_conditions"),
         lambda: (gives(X + "constant_conditions:constant_test", None),),
     ),
-    Mechanism("narrowing", _below("inference/transfer", "narrowing"), lambda: (does_nothing(X + "narrowing:narrow"),)),
+    Mechanism(
+        "narrowing",
+        _below("inference/transfer", "class_tests narrowing"),
+        lambda: (does_nothing(X + "narrowing:narrow"),),
+    ),
+    Mechanism(
+        "guards that ask for an accelerator",
+        _below("inference/transfer", "accelerator_guards"),
+        lambda: (does_nothing(X + "accelerator_guards:enter_without_accelerator"),),
+    ),
     Mechanism(
         "layout and bits",
         _below("inference/transfer", "representation"),

@@ -34,8 +34,7 @@ def _default(rule: Rule) -> str:
 def pages() -> dict[Path, str]:
     """What the folder should hold."""
     rows = [
-        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_default(rule)} | {rule.summary} |\n"
-        for rule in all_rules()
+        f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_default(rule)} | {rule.summary} |\n" for rule in all_rules()
     ]
     found = {FOLDER / f"{rule.code}.md": f"{rule.page}\n{FOOTER.format(code=rule.code)}" for rule in all_rules()}
     return {FOLDER / "README.md": INDEX + "".join(rows), **found}

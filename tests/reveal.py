@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.facts import Fact
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value, join_fact, members, tensor_facts
+from tonumpy.inference.lattice.value_facts import join_fact, members, tensor_facts
+from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.text.candidates import Candidate, find_candidates

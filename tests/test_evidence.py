@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tonumpy import check_source
 from tonumpy.inference.lattice.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
 from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.values import Tensor, believed, evidence_in, resting_on
+from tonumpy.inference.lattice.value_facts import believed, evidence_in, resting_on
+from tonumpy.inference.lattice.values import Tensor
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS, Budget
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

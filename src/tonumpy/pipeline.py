@@ -245,9 +245,7 @@ def _risks_of(source: Source) -> RiskFlow:
     return RiskFlow(source)
 
 
-def _implicit(
-    module: Module, rules: list[Rule], settings: Settings, risks: Callable[[], RiskFlow]
-) -> list[Judgement]:
+def _implicit(module: Module, rules: list[Rule], settings: Settings, risks: Callable[[], RiskFlow]) -> list[Judgement]:
     """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
     source = module.source
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]

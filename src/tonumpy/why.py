@@ -8,7 +8,7 @@ from functools import cache, partial
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.index.torch_compiled import compiled_around
-from tonumpy.inference.lattice.values import evidence_in
+from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.inference.summaries.driver import observe

@@ -14,6 +14,15 @@ from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lattice.evidence import Spot, of_cuts
 from tonumpy.inference.lattice.joins import item_handed_on
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
+from tonumpy.inference.lattice.value_facts import (
+    evidence_in,
+    have_param_taint,
+    join_facts,
+    max_device_taint,
+    may_be,
+    members,
+    weaker,
+)
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -26,13 +35,6 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    evidence_in,
-    have_param_taint,
-    join_facts,
-    max_device_taint,
-    may_be,
-    members,
-    weaker,
 )
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharers import brings_back, copies_in

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.lattice.values import evidence_in
+from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.inference.knowledge.callbacks import caller_of, named
 from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.lattice.joins import item_handed_on
+from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, max_device_taint, members
 from tonumpy.inference.lattice.values import (
     NONE,
     LibraryObject,
@@ -21,11 +22,7 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    evidence_in,
-    have_param_taint,
     is_number,
-    max_device_taint,
-    members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe

@@ -13,7 +13,8 @@ from tonumpy.conversions import ImplicitConversion, Mask
 from tonumpy.inference.index.bindings import imports_among, path_of
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import Chain
-from tonumpy.inference.lattice.values import Tensor, is_number, members
+from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.values import Tensor, is_number
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.lattice.value_facts import evidence_in, members
 from tonumpy.inference.lattice.values import (
     Constant,
     Function,
@@ -18,8 +19,6 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    evidence_in,
-    members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe

@@ -11,7 +11,8 @@ import ast
 from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, evidence_in, is_text
+from tonumpy.inference.lattice.value_facts import evidence_in
+from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_OPERATORS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

@@ -6,7 +6,8 @@ import ast
 
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.lattice.values import Symbol, Tensor, evidence_in, may_be
+from tonumpy.inference.lattice.value_facts import evidence_in, may_be
+from tonumpy.inference.lattice.values import Symbol, Tensor
 from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import first_shared

@@ -11,7 +11,8 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.inference.lattice.values import OtherFramework, Symbol, Tensor, evidence_in, is_text, members
+from tonumpy.inference.lattice.value_facts import evidence_in, members
+from tonumpy.inference.lattice.values import OtherFramework, Symbol, Tensor, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple

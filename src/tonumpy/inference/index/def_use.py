@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.aliases import _next_call, aliased
 from tonumpy.inference.index.bindings import (
     FunctionNode,
     arguments_of,
@@ -26,7 +27,7 @@ from tonumpy.inference.index.changes import (
 )
 from tonumpy.inference.index.dict_uses import DictUses
 from tonumpy.inference.index.syntax_lowering import Lowered, lowered
-from tonumpy.inference.index.torch_words import IN_PLACE, MOVES, VIEWING
+from tonumpy.inference.index.torch_words import IN_PLACE, MOVES
 from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.syntax_lowering import Store
 
-_LISTS = (ast.List, ast.Tuple)
 _SCOPES_AND_LAMBDAS = (*SCOPES, ast.Lambda)
 _NONE: frozenset[str] = frozenset()
 
@@ -212,7 +212,7 @@ class _Collected:
         if value is not None and is_empty_container(value):
             self.made_empty.add(name)
         self.depends(name, use.reads)
-        self._aliases.setdefault(name, set()).update(_aliased(value))
+        self._aliases.setdefault(name, set()).update(aliased(value))
         if isinstance(value, ast.Call):
             self._given.setdefault(name, set()).update(use.reads)
         if isinstance(store.target, ast.Attribute) and store.target.attr == "requires_grad":
@@ -386,34 +386,3 @@ def def_use_of(node: FunctionNode | ast.Lambda | ast.ClassDef | ast.Module) -> D
 def def_use_of_module(tree: ast.Module) -> DefUse:
     """The same for a module of which little is asked: its definitions, most of a text, are not parsed for it."""
     return def_use(tree.body, [], is_function=False, enters_definitions=False)
-
-
-def _aliased(value: ast.expr | None) -> set[str]:
-    """The names whose object, or a part of it, an expression may be or hold: `x` for `x`, `x[0]`, `[x]`."""
-    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-        name = root_name(value)
-        return set() if name is None else {name}
-    if isinstance(value, ast.NamedExpr):
-        return {value.target.id, *_aliased(value.value)}
-    if isinstance(value, ast.IfExp):
-        return _aliased(value.body) | _aliased(value.orelse)
-    if isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Attribute) and value.func.attr in _GIVING_PARTS:
-            return _aliased(value.func.value)
-        is_passing = isinstance(value.func, ast.Name) and value.func.id in _PASSING
-        return {name for part in arguments_of(value) for name in _aliased(part)} if is_passing else set()
-    if isinstance(value, (ast.BoolOp, ast.Dict)):
-        return {name for part in value.values for name in _aliased(part)}
-    return {name for part in value.elts for name in _aliased(part)} if isinstance(value, _LISTS) else set()
-
-
-# Methods of containers, and those of tensors that give a view or, where there is nothing to do, the tensor itself.
-_GIVING_PARTS = VIEWING | frozenset("get items setdefault cpu float double contiguous to".split())
-_PASSING = frozenset("enumerate iter list next reversed sorted tuple zip".split())
-
-
-def _next_call(node: ast.expr) -> ast.Call | None:
-    """The nearest call of a method further inside a chain."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred, ast.Await)):
-        node = node.value
-    return node if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None

@@ -9,6 +9,15 @@ from tonumpy.inference.lattice.dtypes import is_complex, is_integral
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, Evidence, Strength, joined, of_open, only, without
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
+from tonumpy.inference.lattice.value_facts import (
+    evidence_in,
+    have_param_taint,
+    held_in,
+    max_device_taint,
+    members,
+    stronger,
+    tensor_facts,
+)
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -27,14 +36,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    evidence_in,
-    have_param_taint,
-    held_in,
     is_number,
-    max_device_taint,
-    members,
-    stronger,
-    tensor_facts,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 

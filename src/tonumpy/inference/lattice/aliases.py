@@ -5,6 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.joins import join
+from tonumpy.inference.lattice.value_facts import held_in, mapped, members, parts_of, resting_on
 from tonumpy.inference.lattice.values import (
     NO_ARGUMENTS,
     Arguments,
@@ -17,11 +18,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    held_in,
-    mapped,
-    members,
-    parts_of,
-    resting_on,
 )
 from tonumpy.inference.lattice.widening import holds_containers, widened, without_parts
 

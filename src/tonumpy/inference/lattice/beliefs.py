@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.values import Tensor, Unknown, Value, believed, mapped
+from tonumpy.inference.lattice.value_facts import believed, mapped
+from tonumpy.inference.lattice.values import Tensor, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

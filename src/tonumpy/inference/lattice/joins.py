@@ -5,6 +5,17 @@ from __future__ import annotations
 from tonumpy.inference.lattice.dtypes import join_dtype, may_lack
 from tonumpy.inference.lattice.evidence import cut_off, joined
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
+from tonumpy.inference.lattice.value_facts import (
+    evidence_in,
+    have_param_taint,
+    held_in,
+    join_fact,
+    join_facts,
+    left_open,
+    members,
+    tensor_facts,
+    weaker,
+)
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -22,17 +33,8 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    evidence_in,
-    have_param_taint,
-    held_in,
     is_number,
-    join_fact,
-    join_facts,
-    left_open,
-    members,
     same,
-    tensor_facts,
-    weaker,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 

@@ -10,19 +10,8 @@ from __future__ import annotations
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    Instance,
-    LibraryObject,
-    Mapping,
-    Sequence,
-    Union,
-    Unknown,
-    Value,
-    evidence_in,
-    left_open,
-    parts_of,
-    tensor_facts,
-)
+from tonumpy.inference.lattice.value_facts import evidence_in, left_open, parts_of, tensor_facts
+from tonumpy.inference.lattice.values import Instance, LibraryObject, Mapping, Sequence, Union, Unknown, Value
 
 MAX_REPEATS = 500  # of values that are held more than once, each counted with all that it holds
 MAX_HELD = 50_000

@@ -11,7 +11,8 @@ import ast
 from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.chains import Role
-from tonumpy.inference.lattice.values import DeviceTaint, Symbol, Tensor, max_device_taint, members, tensor_facts
+from tonumpy.inference.lattice.value_facts import max_device_taint, members, tensor_facts
+from tonumpy.inference.lattice.values import DeviceTaint, Symbol, Tensor
 from tonumpy.inference.memory.regions import is_member, is_whole_item
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls

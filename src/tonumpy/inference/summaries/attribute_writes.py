@@ -11,6 +11,7 @@ from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import cut_off, of_made
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import left_open, resting_on, tensor_facts
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -21,9 +22,6 @@ from tonumpy.inference.lattice.values import (
     Nothing,
     Unknown,
     Value,
-    left_open,
-    resting_on,
-    tensor_facts,
 )
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.summaries.entry import Entry

@@ -11,6 +11,8 @@ from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import may_be, unsent
+from tonumpy.inference.lattice.value_facts import members as members_of_union
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -29,10 +31,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     is_number,
-    may_be,
-    unsent,
 )
-from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.summaries.attribute_writes import AttributeWrites
 from tonumpy.inference.summaries.classes import written_by_functions_in
 from tonumpy.inference.transfer import library_values

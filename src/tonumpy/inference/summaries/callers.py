@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from tonumpy.inference.habits import callers_in_module, callers_in_scripts
+from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names, path_of
 from tonumpy.inference.index.references import (
     class_around,
@@ -14,31 +14,18 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.knowledge.callbacks import caller_of
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Spot, Strength, cut_off, of_made
+from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    NONE,
-    Constant,
-    Function,
-    Instance,
-    NonTensor,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-    join_fact,
-    mapped,
-    resting_on,
-    same,
-)
+from tonumpy.inference.lattice.value_facts import join_fact, resting_on
+from tonumpy.inference.lattice.values import Constant, Function, Instance, NonTensor, Symbol, Tensor, Value
 from tonumpy.inference.summaries.budget import (
     MAX_CALLER_DEPTH,
     MAX_CALLER_DEPTH_IN_REPOSITORY,
     MAX_CALLERS,
     MAX_CALLERS_IN_REPOSITORY,
 )
+from tonumpy.inference.summaries.caller_evidence import said_of_all
 from tonumpy.inference.summaries.closed_world import (
     all_callers_are_known,
     is_called_in_its_module,
@@ -52,14 +39,14 @@ from tonumpy.inference.summaries.known_callers import (
     is_free,
     only_what_is_detached,
 )
-from tonumpy.inference.summaries.repository_callers import Users, calls_in_repository
+from tonumpy.inference.summaries.repository_callers import calls_in_repository
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
@@ -74,7 +61,7 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
-    from tonumpy.inference.summaries.repository_callers import Calls
+    from tonumpy.inference.summaries.users import Calls
     from tonumpy.inference.transfer.frame import Frame
 
 
@@ -345,59 +332,3 @@ def optimistic_entry(module: Module, declared: Entry) -> Entry:
     }
     grad_mode = False if module.words.speaks_of_grad_mode else declared.grad_mode
     return declared._replace(arguments=arguments, grad_mode=grad_mode)
-
-
-MAX_PLACES = 8  # of calls that are named as evidence
-
-# What nobody gives a tensor for.
-_PLAIN = frozenset("int bool str number constant literal key marks dtype".split())
-
-
-def said_of_all(
-    entry: Entry, name: str, places: Sequence[Place], users: Users, disabled_habits: frozenset[str]
-) -> Entry | None:
-    """None where those for whom the callers stand are too few to say anything."""
-    if users is Users.NOBODY or (users is Users.LIKELY_ALL and callers_in_scripts.ID in disabled_habits):
-        return None
-    about = _called_at(name, places) if users is Users.ALL else _called_by_scripts_at(name, places)
-    of_tensors = about("device") | about("grad")
-    given = {
-        name: resting_on(value if users is Users.ALL else _open_to_tensors(value), of_tensors)
-        for name, value in entry.arguments.items()
-        # What no call gives is not settled by its default, which is None: it is there for somebody.
-        if not same(value, NONE)
-    }
-    evidence = entry.evidence | about("grad mode") if entry.grad_mode is False else entry.evidence
-    return entry._replace(arguments=given, evidence=evidence)
-
-
-def _called_at(name: str, places: Sequence[Place]) -> About:
-    """What rests on these calls."""
-
-    def about(aspect: Aspect) -> AllEvidence:
-        return frozenset(
-            Evidence(Strength.CALLERS, aspect, name, "called here", caller.filename, each.statement.lineno)
-            for caller, each in places[:MAX_PLACES]
-        )
-
-    return about
-
-
-def _called_by_scripts_at(name: str, places: Sequence[Place]) -> About:
-    """The same of a function that others may call elsewise."""
-
-    def about(aspect: Aspect) -> AllEvidence:
-        told = (
-            callers_in_scripts.basis(name, Spot(caller.filename, each.statement.lineno, frozenset()))
-            for caller, each in places[:MAX_PLACES]
-        )
-        return frozenset(each for basis in told if basis is not None for each in basis.about(aspect))
-
-    return about
-
-
-def _open_to_tensors(value: Value) -> Value:
-    """Where scripts give an array others may give a tensor, which is believed to be as harmless."""
-    if isinstance(value, NonTensor) and value.what not in _PLAIN:
-        return Unknown(Reason.PARAMETER, on_cpu=True, requires_grad=False)
-    return mapped(value, _open_to_tensors)

@@ -17,6 +17,7 @@ from tonumpy.inference.index.class_bodies import (
 from tonumpy.inference.index.frameworks import FOREIGN
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members as members_of_union
 from tonumpy.inference.lattice.values import (
     Class,
     Function,
@@ -29,7 +30,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.lattice.values import members as members_of_union
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.expressions import evaluate

@@ -6,16 +6,8 @@ import ast
 
 from tonumpy.inference.index.bindings import arguments_of, parameter_names
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    BoundMethod,
-    Class,
-    Function,
-    Instance,
-    Unknown,
-    Value,
-    members,
-)
+from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Unknown, Value
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate

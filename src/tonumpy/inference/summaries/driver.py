@@ -10,17 +10,8 @@ from tonumpy.inference.index.bindings import names_read
 from tonumpy.inference.index.flags import is_fixed_flag
 from tonumpy.inference.lattice.evidence import PROVED, cut_off
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    Instance,
-    Tensor,
-    Unknown,
-    evidence_in,
-    have_param_taint,
-    left_open,
-    members,
-    tensor_facts,
-)
+from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, left_open, members, tensor_facts
+from tonumpy.inference.lattice.values import Arguments, Instance, Tensor, Unknown
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS, MAX_STATEMENTS_ELSEWHERE
 from tonumpy.inference.summaries.callers import optimistic_entry

@@ -8,7 +8,8 @@ from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.values import Class, Function, left_open
+from tonumpy.inference.lattice.value_facts import left_open
+from tonumpy.inference.lattice.values import Class, Function
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame

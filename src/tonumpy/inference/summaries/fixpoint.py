@@ -14,18 +14,8 @@ from __future__ import annotations
 import math
 
 from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.values import (
-    NOTHING,
-    Constant,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Tensor,
-    Unknown,
-    mapped,
-    members,
-    same,
-)
+from tonumpy.inference.lattice.value_facts import mapped, members
+from tonumpy.inference.lattice.values import NOTHING, Constant, Mapping, NonTensor, Sequence, Tensor, Unknown, same
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

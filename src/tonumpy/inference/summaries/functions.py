@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.environment import GENERATOR_CONTEXT
 from tonumpy.inference.lattice.evidence import cut_off, only
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import left_open, mapped, members, resting_on, with_facts
 from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
@@ -27,11 +28,6 @@ from tonumpy.inference.lattice.values import (
     Sequence,
     Unknown,
     Value,
-    left_open,
-    mapped,
-    members,
-    resting_on,
-    with_facts,
 )
 from tonumpy.inference.summaries.budget import MAX_CALL_DEPTH
 from tonumpy.inference.summaries.decorators import WHATEVER

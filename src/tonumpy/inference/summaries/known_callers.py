@@ -5,16 +5,7 @@ from __future__ import annotations
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    BoundMethod,
-    Constant,
-    Function,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
+from tonumpy.inference.lattice.value_facts import (
     evidence_in,
     have_param_taint,
     held_in,
@@ -25,6 +16,17 @@ from tonumpy.inference.lattice.values import (
     members,
     resting_on,
     tensor_facts,
+)
+from tonumpy.inference.lattice.values import (
+    BoundMethod,
+    Constant,
+    Function,
+    Mapping,
+    NonTensor,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
 from tonumpy.lazy_typing import TYPE_CHECKING

@@ -14,6 +14,7 @@ from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import left_open
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Mapping,
@@ -25,7 +26,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     definition,
-    left_open,
 )
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.expressions import evaluate

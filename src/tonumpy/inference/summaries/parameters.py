@@ -18,6 +18,7 @@ from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import max_device_taint, may_be, with_evidence, with_facts_of
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -34,10 +35,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    max_device_taint,
-    may_be,
-    with_evidence,
-    with_facts_of,
 )
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation

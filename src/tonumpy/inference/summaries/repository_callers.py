@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-from enum import Enum
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_of
@@ -15,6 +14,7 @@ from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     BoundMethod,
     Class,
@@ -25,15 +25,16 @@ from tonumpy.inference.lattice.values import (
     Symbol,
     Unknown,
     Value,
-    members,
 )
 from tonumpy.inference.summaries.budget import MAX_CALLER_FILES
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.inference.summaries.places_of_modules import is_beside, is_example_of, is_of_tests
+from tonumpy.inference.summaries.users import Calls, Users
+from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.bindings import Import
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from tonumpy.inference.index.repository import Searched
     from tonumpy.inference.summaries.analysis import Analysis
 
-MAX_FOLDERS = 6  # of a path, that are looked at to tell what a module is for
 MIN_NAME = 3  # characters: shorter ones stand in every file
 MAX_LEVELS = 3  # of functions in one module that call each other
 MAX_ABOVE = 24  # of these functions, and of the calls of one of them
@@ -58,31 +58,9 @@ _NAMED = r"%s(?<!\w%s)\b"
 _CALLED = r"\.\s*%s\s*\("
 IMPORT = r"(?:import|from)(?<!\wimport)(?<!\wfrom)[ \t]+%s\b"
 _DEFINITION = r"def(?<!\wdef)\s+%s\b"
-_TESTS = frozenset(("test", "tests", "testing", "conftest.py"))
-_EXAMPLES = frozenset("benchmark benchmarks demo demos doc docs example examples tutorial tutorials".split())
 
 
 _SOMETHING = Unknown(Reason.SYNTAX)
-
-
-class Users(Enum):
-    """Those for whom the callers of a function stand."""
-
-    NOBODY = "only tests, examples or its own module call it"
-    LIKELY_ALL = "only scripts beside the package call it, which others can install"
-    ALL = "what it is a part of calls it, or there are no others"
-
-
-class Calls(NamedTuple):
-    """The call sites that may call a function.
-
-    `is_meant` tells, from the value of a site's receiver, whether it has this method. `stand_for` tells for which users
-    the modules of the sites stand.
-    """
-
-    places: list[tuple[Module, Reference]]
-    is_meant: Callable[[Value], bool | None] | None
-    stand_for: Callable[[Iterable[Module]], Users]
 
 
 def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AST], function: Function) -> Calls | None:
@@ -111,12 +89,12 @@ def calls_in_repository(analysis: Analysis, module: Module, scopes: Items[ast.AS
         if is_of_script and not others:
             return Users.ALL
         if is_of_script or not repository.is_installable:
-            is_used = any(not is_of_tests(each) and not _is_example_of(each, module) for each in callers)
+            is_used = any(not is_of_tests(each) and not is_example_of(each, module) for each in callers)
             return Users.ALL if is_used else Users.NOBODY
         users = [each for each in callers if each is not module]
-        if any(_is_beside(each, module) for each in users):
+        if any(is_beside(each, module) for each in users):
             return Users.ALL
-        return Users.LIKELY_ALL if any(not _is_example_of(each, module) for each in users) else Users.NOBODY
+        return Users.LIKELY_ALL if any(not is_example_of(each, module) for each in users) else Users.NOBODY
 
     if stand_for(other for other, _ in (*own, *others)) is Users.NOBODY:
         return None
@@ -216,27 +194,6 @@ class Mentions:
         if len(name) < MIN_NAME:
             return False
         return self._repository.names_beside(self._path, name, pattern)
-
-
-def is_of_tests(module: Module) -> bool:
-    """True if the module is a test, or lies in a folder of tests."""
-    return module.use.is_test or not _TESTS.isdisjoint(_folders_of(module))
-
-
-def _is_beside(caller: Module, module: Module) -> bool:
-    """Whether a caller is a part of what a module is a part of, and no program or example that makes use of it."""
-    if not module.use.is_in_package:
-        return True
-    return caller.use.is_in_package and not _is_example_of(caller, module)
-
-
-def _is_example_of(caller: Module, module: Module) -> bool:
-    """Whether it lies among the examples or documents of what a module is a part of."""
-    return not _EXAMPLES.isdisjoint({*_folders_of(caller)} - {*_folders_of(module)})
-
-
-def _folders_of(module: Module) -> list[str]:
-    return os.path.abspath(module.filename).split(os.sep)[-MAX_FOLDERS:]
 
 
 class _Search:

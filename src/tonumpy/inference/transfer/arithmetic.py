@@ -6,13 +6,8 @@ import ast
 
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    Tensor,
-    Unknown,
-    Value,
-    mapped,
-    members,
-)
+from tonumpy.inference.lattice.value_facts import mapped, members
+from tonumpy.inference.lattice.values import Tensor, Unknown, Value
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.torch_operators import with_dimensions

@@ -13,6 +13,15 @@ from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import only, without
 from tonumpy.inference.lattice.joins import join, join_all, updated
 from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
+from tonumpy.inference.lattice.value_facts import (
+    evidence_in,
+    have_param_taint,
+    members,
+    resting_on,
+    tensor_facts,
+    truth_of,
+    with_facts,
+)
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Constant,
@@ -27,14 +36,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    evidence_in,
-    have_param_taint,
-    members,
-    resting_on,
     same,
-    tensor_facts,
-    truth_of,
-    with_facts,
 )
 from tonumpy.inference.lattice.widening import is_full, with_entry
 from tonumpy.inference.transfer import library_values

@@ -10,7 +10,8 @@ import ast
 
 from tonumpy.inference.lattice.dtypes import choice_of, may_lack
 from tonumpy.inference.lattice.environment import AUTOCAST
-from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value, dtype_of, truth_of
+from tonumpy.inference.lattice.value_facts import dtype_of, truth_of
+from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk

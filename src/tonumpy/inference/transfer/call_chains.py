@@ -9,6 +9,7 @@ from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import evidence_in, held_in, mapped, tensor_facts
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
@@ -28,10 +29,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    evidence_in,
-    held_in,
-    mapped,
-    tensor_facts,
 )
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import makes_annotation

@@ -8,6 +8,17 @@ from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.beliefs import left_on_cpu
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import (
+    evidence_in,
+    held_in,
+    mapped,
+    max_device_taint,
+    may_be,
+    members,
+    resting_on,
+    tensor_facts,
+    with_facts,
+)
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -19,15 +30,6 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    evidence_in,
-    held_in,
-    mapped,
-    max_device_taint,
-    may_be,
-    members,
-    resting_on,
-    tensor_facts,
-    with_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.habit_heuristics import taken_for_data

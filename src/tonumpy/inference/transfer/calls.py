@@ -12,6 +12,7 @@ from tonumpy.inference.lattice.evidence import of_cuts
 from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
 from tonumpy.inference.lattice.origins import kind_begun_anew
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import left_open, stronger, tensor_facts
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -35,9 +36,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    left_open,
-    stronger,
-    tensor_facts,
 )
 from tonumpy.inference.transfer import autocast, library_values, python_builtins
 from tonumpy.inference.transfer.annotations import made_by_typing

@@ -9,6 +9,7 @@ from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GENERATOR_CONTEXT
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     Arguments,
     BoundMethod,
@@ -22,7 +23,6 @@ from tonumpy.inference.lattice.values import (
     Symbol,
     Unknown,
     Value,
-    members,
 )
 from tonumpy.inference.transfer.autocast import dtype_of_autocast
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects

@@ -6,44 +6,28 @@ import ast
 
 from tonumpy.inference.index.bindings import (
     bound_names,
-    is_false,
-    path_of,
-    requires_grad_given,
     rewritten_element,
 )
-from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
-from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.inference.lattice.aliases import loosened
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    NOTHING,
-    Constant,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
-    Unknown,
-    Value,
-    left_open,
-    same,
-)
+from tonumpy.inference.lattice.value_facts import left_open
+from tonumpy.inference.lattice.values import NOTHING, Constant, Mapping, NonTensor, Nothing, Unknown, Value, same
 from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
-from tonumpy.inference.transfer.assignment import assign, thaw
+from tonumpy.inference.transfer.assignment import assign
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
+from tonumpy.inference.transfer.module_loops import change_modules
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import blocks_of, statements_of, walk
+from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -234,7 +218,7 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
     if rewritten is None:
         goes_on = _loop(frame, statement, start_pass)
-        _change_modules(frame, statement)
+        change_modules(frame, statement)
         return goes_on
     elements: list[Value] = []
     goes_on = _loop(frame, statement, start_pass, lambda: elements.append(frame.env.get(rewritten[1]) or NOTHING))
@@ -242,58 +226,6 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
         # Every element has been written, or there was none.
         frame.bind(rewritten[0], Mapping((), elements[-1]))
     return goes_on
-
-
-def _regrade_module(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
-    """`for p in module.parameters(): p.requires_grad = False` freezes the module, as `requires_grad_(False)` does.
-
-    What a loop goes through is no longer known to be frozen where it leaves anything set to what is not False.
-    """
-    if not frame.module.words.speaks_of_grad:
-        return
-    if _leaves_thawed(loop.body):
-        thaw(frame, loop.iter)
-    found = all_set(loop)
-    is_frozen = found is not None and all(map(is_false, found[1]))
-    if found is not None:
-        node = found[0]
-    elif isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Attribute):
-        given = (node for statement in statements_of(loop.body) for node in requires_grad_given(statement))
-        if loop.iter.func.attr not in OF_ALL_PARAMETERS or not any(given):
-            return
-        node = loop.iter.func.value  # some of its parameters
-    else:
-        return
-    path = path_of(node)
-    module = None if path is None else frame.env.get(path)
-    if is_frozen and isinstance(module, Unknown) and frame.module.frameworks.only_torch_says:
-        module = LibraryObject("torch.nn.Module", module.on_cpu)  # what else has parameters
-    if path is not None and isinstance(module, (Instance, LibraryObject)):
-        frame.change_all(path, module, module._replace(requires_grad=False if is_frozen else None))
-
-
-def _change_modules(frame: Frame, loop: ast.For | ast.AsyncFor) -> None:
-    """`for net in (actor, critic): net.to(device)` may have moved, frozen or thawed each of them."""
-    _regrade_module(frame, loop)
-    if not isinstance(loop.iter, (ast.Tuple, ast.List)):
-        return
-    nodes = (node for statement in loop.body for node in walk(statement) if isinstance(node, ast.Call))
-    if not any(isinstance(each.func, ast.Attribute) and changes_module_in_place(each.func.attr) for each in nodes):
-        return
-    for path in filter(None, map(path_of, loop.iter.elts)):
-        module = resolve(frame, frame.env.get(path) or NOTHING)
-        if isinstance(module, (Instance, LibraryObject)):
-            frame.change_all(path, module, loosened(module))
-
-
-def _leaves_thawed(block: Sequence[ast.stmt]) -> bool:
-    """Whether something is set to what is not False in a block, and not to False again further down in it."""
-    is_thawed = False
-    for statement in block:
-        for node in requires_grad_given(statement):
-            is_thawed = not is_false(node)
-        is_thawed = is_thawed or any(_leaves_thawed(inner) for inner in blocks_of(statement))
-    return is_thawed
 
 
 def _while(frame: Frame, statement: ast.While) -> Continues:

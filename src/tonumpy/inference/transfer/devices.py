@@ -6,6 +6,7 @@ from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import dtype_of, members
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -17,8 +18,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    dtype_of,
-    members,
 )
 from tonumpy.lazy_typing import TYPE_CHECKING
 

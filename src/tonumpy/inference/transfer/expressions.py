@@ -10,13 +10,13 @@ from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Annotation,
     Class,
     Constant,
     Device,
-    Function,
     Mapping,
     NonTensor,
     Nothing,
@@ -24,7 +24,6 @@ from tonumpy.inference.lattice.values import (
     Symbol,
     Unknown,
     Value,
-    members,
 )
 from tonumpy.inference.lattice.widening import widened
 from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
@@ -34,7 +33,7 @@ from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.autocast import of_product, without_narrow_dtype
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
-from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
+from tonumpy.inference.transfer.lambdas import lambda_of
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -296,41 +295,6 @@ def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Envi
     return base
 
 
-def _lambda(frame: Frame, node: ast.Lambda) -> Value:
-    if frame.targets.calls:
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                evaluate(frame, default)
-        _look_into_lambda(frame, node)
-    return Function(node, frame.module, frame.owner, frame)
-
-
-def _look_into_lambda(frame: Frame, node: ast.Lambda) -> None:
-    """A candidate inside a lambda is judged once with parameters of which nothing is known.
-
-    One that is given to a call is called there, one that is kept may be called in any grad mode. Where all its calls
-    are in sight they say what it is given, and when.
-    """
-    if id(node) in frame.seen.lambdas_called:
-        return
-    inside = [id(inner) for inner in walk(node.body) if id(inner) in frame.targets.calls]
-    if not inside:
-        return
-    if id(node) in frame.seen.lambdas_given or id(node) in frame.seen.lambdas_guessed:
-        frame.seen.lambdas_guessed[id(node)] = inside
-    base = frame.env
-    frame.env = Environment(base)
-    if id(node) not in frame.seen.lambdas_given:
-        frame.set_grad_mode(None)
-    arguments = node.args
-    for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        name, where = parameter.arg, frame.at(parameter.lineno)
-        guess = apply_name_habits(Unknown(Reason.LAMBDA_PARAMETER), name, where)
-        frame.env.set(name, guess)
-    evaluate(frame, node.body)
-    frame.env = base
-
-
 def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
     value = resolve(frame, evaluate(frame, node.value))
     frame.bind(node.target.id, value)
@@ -401,7 +365,7 @@ _HANDLERS: dict[type[ast.expr], Callable[[Frame, Any], Value]] = {
     ast.SetComp: _comprehension,
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _dict_comprehension,
-    ast.Lambda: _lambda,
+    ast.Lambda: lambda_of,
     ast.NamedExpr: _walrus,
     ast.Await: _await,
     ast.Starred: _starred,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tonumpy.inference.habits import dataset_name, hooks, loader_name, part_of_batch
 from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.reasons import MADE, Reason
+from tonumpy.inference.lattice.value_facts import believed, mapped
 from tonumpy.inference.lattice.values import (
     Arguments,
     Constant,
@@ -22,8 +23,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    believed,
-    mapped,
 )
 from tonumpy.inference.transfer import name_heuristics
 from tonumpy.lazy_typing import TYPE_CHECKING

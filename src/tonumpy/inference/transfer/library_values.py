@@ -22,6 +22,7 @@ from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.dtypes import may_lack
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import dtype_of, evidence_in
 from tonumpy.inference.lattice.values import (
     Arguments,
     DeviceTaint,
@@ -33,8 +34,6 @@ from tonumpy.inference.lattice.values import (
     Sequence,
     Unknown,
     Value,
-    dtype_of,
-    evidence_in,
 )
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.inference.transfer.habit_heuristics import item_of_dataset

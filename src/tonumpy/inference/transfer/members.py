@@ -9,6 +9,7 @@ from tonumpy.inference.knowledge.symbols import symbol
 from tonumpy.inference.lattice.evidence import without
 from tonumpy.inference.lattice.joins import join, join_all, under_a_key
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
+from tonumpy.inference.lattice.value_facts import tensor_facts
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -32,7 +33,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     same,
-    tensor_facts,
 )
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tonumpy.inference.lattice.joins import join_all, sequence_of
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import mapped
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -16,7 +17,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    mapped,
 )
 
 CONTAINERS = frozenset(

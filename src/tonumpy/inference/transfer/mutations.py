@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import held_in, mapped
 from tonumpy.inference.lattice.values import (
     NOTHING,
     Arguments,
@@ -32,8 +33,6 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    held_in,
-    mapped,
     same,
 )
 from tonumpy.inference.transfer import argument_mutations, library_values, python_builtins

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from functools import reduce
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
@@ -13,15 +12,14 @@ from tonumpy.inference.lattice.dtypes import choices as choices_of
 from tonumpy.inference.lattice.dtypes import is_integral, join_dtype, may_lack
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import dtype_of, may_be, members, tensor_facts, with_facts, with_facts_of
 from tonumpy.inference.lattice.values import (
     NONE,
-    Class,
     Constant,
     Instance,
     LibraryObject,
     Mapping,
     NonTensor,
-    Nothing,
     OtherFramework,
     Sequence,
     Symbol,
@@ -29,15 +27,8 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    dtype_of,
-    is_number,
-    may_be,
-    members,
-    tensor_facts,
-    with_facts,
-    with_facts_of,
 )
-from tonumpy.inference.transfer.annotations import value_of_class
+from tonumpy.inference.transfer.class_tests import as_instance, classes_asked_for, is_instance
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -140,7 +131,7 @@ def decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
         classes = [Symbol("torch.Tensor")]
     else:
         return None
-    verdicts = {_any([_is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
+    verdicts = {_any([is_instance(frame, member, cls) for cls in classes]) for member in members(value)}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
@@ -162,24 +153,10 @@ def _any(verdicts: list[Fact]) -> Fact:
     return True if True in verdicts else None if None in verdicts else False
 
 
-def classes_asked_for(frame: Frame, node: ast.expr) -> list[Value]:
-    if isinstance(node, ast.Tuple):
-        return [value for part in node.elts for value in classes_asked_for(frame, part)]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return classes_asked_for(frame, node.left) + classes_asked_for(frame, node.right)
-    value = frame.evaluator.expression(frame, node)
-    found = value.items if isinstance(value, Sequence) and value.items is not None else members(value)
-    return [Symbol("torch.Tensor") if each in _VARIABLES else each for each in found]
-
-
-# What tensors were called before torch 0.4; every tensor is an instance of it.
-_VARIABLES = (Symbol("torch.autograd.Variable"), Symbol("torch.autograd.variable.Variable"))
-
-
 def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value], holds: bool) -> None:
     kept: list[Value] = []
     for member in members(value):
-        verdicts = [_is_instance(frame, member, cls) for cls in classes]
+        verdicts = [is_instance(frame, member, cls) for cls in classes]
         if holds:
             if True in verdicts:
                 kept.append(member)
@@ -187,7 +164,7 @@ def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 # An object of the class asked for, with what was known of its tensors.
                 for cls, verdict in zip(classes, verdicts, strict=True):
                     if verdict is None:
-                        kept.append(_as_instance(frame, member, cls))
+                        kept.append(as_instance(frame, member, cls))
         elif True not in verdicts:
             rules_out_tensors = any(isinstance(cls, Symbol) and cls.name == "torch.Tensor" for cls in classes)
             if rules_out_tensors and isinstance(member, Unknown):
@@ -196,83 +173,8 @@ def narrow_by_classes(frame: Frame, path: str, value: Value, classes: list[Value
     if not holds and not kept and may_be(value, Tensor):
         kept = [NonTensor("what no tensor is")]  # the test expects others, whatever is declared
     if holds and not kept:
-        kept = [_as_instance(frame, Unknown(Reason.CLASS), cls) for cls in classes]
+        kept = [as_instance(frame, Unknown(Reason.CLASS), cls) for cls in classes]
     _keep(frame, path, kept)
-
-
-def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
-    if isinstance(value, Tensor) and isinstance(cls, Class) and frame.analysis.kinds.extends_tensor(cls):
-        return value
-    found = Tensor() if isinstance(cls, Class) and frame.analysis.kinds.makes_tensors(cls) else value_of_class(cls)
-    if isinstance(value, Unknown):
-        if isinstance(found, Unknown):
-            return value
-        return with_facts_of(found, value)
-    if isinstance(value, LibraryObject) and isinstance(found, LibraryObject):
-        return with_facts_of(found, value)
-    return value if isinstance(found, Unknown) else found
-
-
-def _is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
-    name = cls.name if isinstance(cls, Symbol) else ""
-    is_tensor_class = name.startswith("torch.") and name.endswith("Tensor")
-    if isinstance(value, Unknown):
-        return None
-    if isinstance(value, Nothing):
-        return False
-    if isinstance(value, Tensor):
-        if is_tensor_class:
-            return True if name == "torch.Tensor" else None
-        if isinstance(cls, Class) and _extends_nothing_else(frame, cls):
-            return False
-        return None if name.startswith("torch.") or isinstance(cls, (Class, Unknown)) else False
-    if isinstance(value, NonTensor):
-        if is_tensor_class or isinstance(cls, (Class, OtherFramework)):
-            return False
-        if value.what.startswith("numpy"):
-            return False if name.startswith("builtins.") else name.startswith("numpy.") or None
-        return False if is_number(value) and name in _WITHOUT_NUMBERS else None
-    if isinstance(value, Constant):
-        return _is_literal_of(value.value, name)
-    if isinstance(value, Sequence):
-        return (
-            name.rpartition(".")[2] in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") or None
-            if not is_tensor_class
-            else False
-        )
-    if isinstance(value, Mapping):
-        return name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping", "OrderedDict") or (
-            False if is_tensor_class or "list" in name or "tuple" in name else None
-        )
-    if isinstance(value, OtherFramework):
-        return bool(isinstance(cls, OtherFramework))
-    if isinstance(value, Instance):
-        if isinstance(cls, Class):
-            return True if frame.analysis.classes.is_subclass(value.cls, cls) else None
-        if name.startswith(("builtins.", "numpy.", "torch.")) and _extends_nothing_else(frame, value.cls):
-            return name == "builtins.object"
-        return False if is_tensor_class and not frame.analysis.kinds.extends_tensor(value.cls) else None
-    if isinstance(value, LibraryObject):
-        return True if value.name == name else None if not is_tensor_class else False
-    return None
-
-
-# What no number of Python is.
-_WITHOUT_NUMBERS = frozenset(f"builtins.{name}" for name in ("str", "bytes", "list", "tuple", "dict", "set"))
-
-
-def _is_literal_of(value: object, name: str) -> Fact:
-    """Whether a literal is of the class of this name, "" for one of the repository or of nobody known."""
-    if name.startswith("builtins."):
-        asked = getattr(builtins, name.removeprefix("builtins."), None)
-        return isinstance(value, asked) if isinstance(asked, type) else None
-    is_abstract = name.startswith(("numbers.", "collections.", "typing."))
-    return None if is_abstract and value is not None else False
-
-
-def _extends_nothing_else(frame: Frame, cls: Class) -> bool:
-    """Whether all that a class extends is in sight."""
-    return set(frame.analysis.classes.library_bases(cls)) <= {"builtins.object", "abc.ABC", "typing.Generic"}
 
 
 def _narrow_by_hasattr(frame: Frame, subject: ast.expr, name: object, holds: bool) -> None:

@@ -9,6 +9,7 @@ from tonumpy.inference.knowledge.operands import promoted, result_facts
 from tonumpy.inference.lattice.dtypes import is_real
 from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, of_open, only
 from tonumpy.inference.lattice.joins import sequence_of
+from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, max_device_taint, members, tensor_facts
 from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
@@ -19,12 +20,7 @@ from tonumpy.inference.lattice.values import (
     LibraryObject,
     Tensor,
     Value,
-    evidence_in,
-    have_param_taint,
-    max_device_taint,
-    members,
     same,
-    tensor_facts,
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.promised_values import Promised, value_of

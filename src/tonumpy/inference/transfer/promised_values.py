@@ -6,6 +6,7 @@ from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
 from tonumpy.inference.lattice.reasons import ITEMS, Reason
+from tonumpy.inference.lattice.value_facts import evidence_in, mapped, members, tensor_facts
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -24,11 +25,7 @@ from tonumpy.inference.lattice.values import (
     Union,
     Unknown,
     Value,
-    evidence_in,
-    mapped,
-    members,
     same,
-    tensor_facts,
 )
 from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset
 from tonumpy.inference.transfer.module_containers import layer, made_around, scattered, wrapped

@@ -6,6 +6,7 @@ from tonumpy.inference.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, under_a_key, updated
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     NONE,
     NOTHING,
@@ -23,7 +24,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
     is_number,
-    members,
 )
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, item_of, resolve

@@ -10,17 +10,8 @@ import ast
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
-from tonumpy.inference.lattice.values import (
-    Arguments,
-    Constant,
-    NonTensor,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-    dtype_of,
-)
+from tonumpy.inference.lattice.value_facts import dtype_of
+from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

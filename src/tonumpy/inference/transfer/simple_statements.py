@@ -25,28 +25,15 @@ from tonumpy.inference.index.references import places_that_name
 from tonumpy.inference.index.slices import moves_own_module
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
-from tonumpy.inference.lattice.environment import GRAD_MODE, Environment
+from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.joins import join
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
-    NOTHING,
-    Arguments,
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Tensor,
-    Unknown,
-    Value,
-    definition,
-    may_be,
-    members,
-    with_facts_of,
-)
+from tonumpy.inference.lattice.value_facts import may_be, members, with_facts_of
+from tonumpy.inference.lattice.values import Arguments, Constant, Function, Instance, Tensor, Unknown, definition
 from tonumpy.inference.transfer.assignment import assign, augment
 from tonumpy.inference.transfer.constant_conditions import constant_test
-from tonumpy.inference.transfer.contexts import enter_context
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.grad_mode_calls import enters_in_stack, set_grad_mode
 from tonumpy.inference.transfer.habit_heuristics import apply_source_habits, holder_of_data
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.mutations import hand_out_filler
@@ -225,14 +212,14 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     elif isinstance(node, ast.Call):
         changed = root_name(node.func) if isinstance(node.func, ast.Attribute) else None
         name = last_name(node.func)
-        sets_mode = name in GRAD_SETTERS or _enters_in_stack(frame, node)
+        sets_mode = name in GRAD_SETTERS or enters_in_stack(frame, node)
         names = [*names_given(node), *([changed] if changed else []), *_written_by_own_method(frame, node)]
         names += _changed_in(frame, statement)
         changes_own = moves_own_module(node) or _regrades_own_module(frame, node)
         if sets_mode or changes_own or is_wanted(frame, statement, names) or _binds_by_walrus(frame, node):
             evaluate(frame, node)
         if sets_mode:
-            _set_grad_mode(frame, node)
+            set_grad_mode(frame, node)
         if (name == "exit" and root_name(node.func) == "sys") or (isinstance(node.func, ast.Name) and name == "exit"):
             return False
     elif not isinstance(node, ast.Constant) and (
@@ -293,30 +280,6 @@ def _regrades_own_module(frame: Frame, call: ast.Call) -> bool:
 
 def _binds_by_walrus(frame: Frame, node: ast.expr) -> bool:
     return any(frame.is_relevant(walrus.target.id) for walrus in walruses(frame, node))
-
-
-def _set_grad_mode(frame: Frame, call: ast.Call) -> None:
-    """`torch.set_grad_enabled(flag)` as a statement holds from there on, and in the handlers of what is raised after.
-
-    So does, until its stack is left, `stack.enter_context(torch.no_grad())`.
-    """
-    enter_context(frame, call.args[0] if _enters_in_stack(frame, call) else call, evaluate_it=False)
-    _set_state(frame, GRAD_MODE, frame.env.get(GRAD_MODE) or NOTHING)
-
-
-def _set_state(frame: Frame, state: str, value: Value) -> None:
-    frame.env.set(state, value)
-    for journal in frame.control.journals:
-        journal[state] = join(journal.get(state, NOTHING), value)
-
-
-def _enters_in_stack(frame: Frame, call: ast.Call) -> bool:
-    """`stack.enter_context(...)` in a block `with contextlib.ExitStack() as stack:`."""
-    function = call.func
-    if not isinstance(function, ast.Attribute) or function.attr != "enter_context" or len(call.args) != 1:
-        return False
-    stack = evaluate(frame, function.value)
-    return isinstance(stack, LibraryObject) and stack.name == "contextlib.ExitStack"
 
 
 def _return(frame: Frame, statement: ast.Return) -> Continues:

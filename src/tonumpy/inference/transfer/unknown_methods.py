@@ -9,6 +9,7 @@ from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
 from tonumpy.inference.lattice.evidence import only
 from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import believed, dtype_of
 from tonumpy.inference.lattice.values import (
     NONE,
     Arguments,
@@ -20,8 +21,6 @@ from tonumpy.inference.lattice.values import (
     Tensor,
     Unknown,
     Value,
-    believed,
-    dtype_of,
 )
 from tonumpy.inference.transfer import python_builtins
 from tonumpy.inference.transfer.call_results import (

@@ -7,6 +7,7 @@ import ast
 from tonumpy.conversions import ImplicitConversion, Taken
 from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     LibraryObject,
     Mapping,
@@ -17,7 +18,6 @@ from tonumpy.inference.lattice.values import (
     Value,
     is_number,
     is_text,
-    members,
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe

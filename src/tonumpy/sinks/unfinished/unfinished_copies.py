@@ -8,16 +8,8 @@ from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.inference.knowledge.chains import Chain
 from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.values import (
-    DeviceTaint,
-    Instance,
-    LibraryObject,
-    Mapping,
-    Sequence,
-    Tensor,
-    Unknown,
-    members,
-)
+from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.values import DeviceTaint, Instance, LibraryObject, Mapping, Sequence, Tensor, Unknown
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
