@@ -47,16 +47,26 @@ def _subscript(frame: FrameType) -> ast.Subscript | None:
     row, column, end_row, end_column = _place(frame)
     lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, end_row + 1)]
     if column is not None and end_column is not None and lines:
-        parts = [line.encode() for line in lines]
-        parts[-1] = parts[-1][:end_column]
-        parts[0] = parts[0][column:]
-        lines = [part.decode() for part in parts]
+        lines = _cut(lines, column, end_column)
     try:
         tree = ast.parse("(" + "".join(lines).strip() + ")" if column is not None else lines[0].strip())
     except (SyntaxError, ValueError, IndexError):
         return None
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    found = _subscripts_in(tree)
     return found[0] if found and (column is not None or len(found) == 1) else None
+
+
+def _cut(lines: list[str], column: int, end_column: int) -> list[str]:
+    """From a column of the first line to one of the last; columns are counted in bytes."""
+    parts = [line.encode() for line in lines]
+    parts[-1] = parts[-1][:end_column]
+    parts[0] = parts[0][column:]
+    return [part.decode() for part in parts]
+
+
+def _subscripts_in(tree: ast.AST) -> list[ast.Subscript]:
+    """The outermost first."""
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
 
 
 def _place(frame: FrameType) -> tuple[int, int | None, int, int | None]:

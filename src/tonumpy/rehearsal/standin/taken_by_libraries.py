@@ -219,22 +219,39 @@ def _method_in(text: str) -> str:
 def _forms(value: Any) -> Iterator[tuple[str, Any]]:
     """What the table calls a value that is a tensor or holds some, with a tensor, the likeliest first."""
     if isinstance(value, torch.Tensor):
-        if not value.dim():
-            yield "number", value
-            return
-        if value.numel() == 1:
-            yield "one", value
-        yield ("mask" if value.dtype == torch.bool else "tensor"), value
+        yield from ((form, value) for form in _forms_of_tensor(value))
     elif isinstance(value, dict):
-        for each in list(value.values())[:_MOST]:
-            if isinstance(each, torch.Tensor):
-                yield "values", each
-            elif isinstance(each, (list, tuple)):
-                yield from (("lists", part) for part in each[:_MOST] if isinstance(part, torch.Tensor))
+        yield from _forms_in_dict(value)
     elif isinstance(value, (list, tuple)):
-        for each in value[:_MOST]:
-            if isinstance(each, torch.Tensor):
-                yield "items", each
-            elif isinstance(each, (dict, list, tuple)):
-                parts = list(each.values()) if isinstance(each, dict) else each
-                yield from (("rows", part) for part in parts[:_MOST] if isinstance(part, torch.Tensor))
+        yield from _forms_in_list(value)
+
+
+def _forms_of_tensor(tensor: torch.Tensor) -> Iterator[str]:
+    if not tensor.dim():
+        yield "number"
+        return
+    if tensor.numel() == 1:
+        yield "one"
+    yield "mask" if tensor.dtype == torch.bool else "tensor"
+
+
+def _forms_in_dict(held: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for each in list(held.values())[:_MOST]:
+        if isinstance(each, torch.Tensor):
+            yield "values", each
+        elif isinstance(each, (list, tuple)):
+            yield from (("lists", part) for part in _tensors_in(each))
+
+
+def _forms_in_list(held: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    for each in held[:_MOST]:
+        if isinstance(each, torch.Tensor):
+            yield "items", each
+        elif isinstance(each, (dict, list, tuple)):
+            yield from (("rows", part) for part in _tensors_in(each))
+
+
+def _tensors_in(held: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[torch.Tensor]:
+    """Those among the first items of a list, or values of a dict."""
+    parts = list(held.values()) if isinstance(held, dict) else held
+    return (part for part in parts[:_MOST] if isinstance(part, torch.Tensor))

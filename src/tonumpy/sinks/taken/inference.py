@@ -88,24 +88,42 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
     """A function by its full name, or a method of a library's object, or of one of Python's own."""
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if isinstance(receiver, Symbol):
-        full = f"{receiver.name}.{name}" if name else receiver.name
-        if full == "builtins.dict" and isinstance(call.args[0], ast.Call) and seen.arguments.positional:
-            yield from _in_pairs(site, call.args[0], seen.arguments.positional[0])
-        yield from _by_place(site, call, seen, full.partition(".")[0], table().functions.get(full, ()))
-        return
-    library = _library_of(receiver)
+        yield from _in_function(site, call, seen, f"{receiver.name}.{name}" if name else receiver.name)
+    else:
+        yield from _in_method(site, call, seen, name)
+
+
+def _in_function(
+    site: Site | OperationSite, call: ast.Call, seen: Observation, full_name: str
+) -> Iterator[ImplicitConversion]:
+    if full_name == "builtins.dict" and isinstance(call.args[0], ast.Call) and seen.arguments.positional:
+        yield from _in_pairs(site, call.args[0], seen.arguments.positional[0])
+    yield from _by_place(site, call, seen, full_name.partition(".")[0], table().functions.get(full_name, ()))
+
+
+def _in_method(
+    site: Site | OperationSite, call: ast.Call, seen: Observation, name: str
+) -> Iterator[ImplicitConversion]:
+    library = _library_of(seen.receiver)
     if library:
         yield from _by_place(site, call, seen, library, methods().get(library, {}).get(name, ()))
         if name == "assign":
-            outcomes = table().operations.get(library, {}).get("a.assign(n=t)", {})
-            for keyword in call.keywords:
-                value = None if keyword.arg is None else seen.arguments.named_value(keyword.arg)
-                if value is not None:
-                    yield from _made(site, keyword.value, value, outcomes, library)
-    elif isinstance(receiver, (Mapping, Sequence)) or _is_dict(receiver):
+            yield from _in_columns(site, call, seen, library)
+    elif isinstance(seen.receiver, (Mapping, Sequence)) or _is_dict(seen.receiver):
         library = "builtins"
     if library and seen.arguments.positional and call.args:
         yield from _by_first(site, call.args[0], seen.arguments.positional[0], name, library)
+
+
+def _in_columns(
+    site: Site | OperationSite, call: ast.Call, seen: Observation, library: str
+) -> Iterator[ImplicitConversion]:
+    """`frame.assign(loss=losses)`: each keyword names a column."""
+    outcomes = table().operations.get(library, {}).get("a.assign(n=t)", {})
+    for keyword in call.keywords:
+        value = None if keyword.arg is None else seen.arguments.named_value(keyword.arg)
+        if value is not None:
+            yield from _made(site, keyword.value, value, outcomes, library)
 
 
 def _in_pairs(site: Site | OperationSite, zipped: ast.Call, pairs: Value) -> Iterator[ImplicitConversion]:
@@ -120,16 +138,28 @@ def _by_first(
     site: Site | OperationSite, node: ast.expr, value: Value, method: str, library: str
 ) -> Iterator[ImplicitConversion]:
     """By what a method is given first, itself or as the one item of a list."""
+    if method == "update" and not _is_method_of_set(site):
+        return  # a dict takes pairs, and what else has such a method takes anything
     part = _part_of_key(node, value) if library == "builtins" else None
     text = f"a.{method}(t)" if part is None else f"a.{method}((t, 1))"
     rows = table().operations.get(library, {})
     outcomes = rows.get(text) or rows.get(f"a.{method}(t, 1)", {})
-    if method == "update" and not (isinstance(site.call, ast.Call) and _is_set(site.call.func.value, site)):  # type: ignore[attr-defined]
-        return  # a dict takes pairs, and what else has such a method takes anything
-    if method == "isin" and isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
-        yield from _made(site, node.elts[0], value.element, outcomes, library)
+    if method == "isin" and (item := _only_item(node, value)) is not None:
+        yield from _made(site, *item, outcomes, library)
     is_put = method in ("add", "discard", "setdefault")
     yield from _made(site, *(part or (node, value)), outcomes, library, is_put=is_put, is_part=part is not None)
+
+
+def _only_item(node: ast.expr, value: Value) -> tuple[ast.expr, Value] | None:
+    """The item of a list of one that is written there: `frame.isin([label])`."""
+    if isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
+        return node.elts[0], value.element
+    return None
+
+
+def _is_method_of_set(site: Site | OperationSite) -> bool:
+    function = site.call.func if isinstance(site.call, ast.Call) else None
+    return isinstance(function, ast.Attribute) and _is_set(function.value, site)
 
 
 def _by_place(
@@ -150,18 +180,29 @@ def _by_place(
 
 
 def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
-    left, right = seen.receiver, seen.arguments.positional[0]
     if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        library = _library_of(right)
-        if not library and (_is_dict(right) or (isinstance(right, Sequence) and _is_set(node.comparators[0], site))):
-            library = "builtins"
-        rows = table().operations.get(library, {})
-        is_not = isinstance(node.ops[0], ast.NotIn)
-        part = _part_of_key(node.left, left) if library == "builtins" else None
-        outcomes = rows.get("t in a" if part is None else "(t, 1) in a", {})
-        given = part or (node.left, left)
-        yield from _made(site, *given, outcomes, library, is_not=is_not, is_part=part is not None)
-        return
+        yield from _in_membership(site, node, seen)
+    else:
+        yield from _in_equality(site, node, seen)
+
+
+def _in_membership(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
+    """`label in seen`, where what it is looked for in is a library's object, or a dict or set."""
+    left, right = seen.receiver, seen.arguments.positional[0]
+    library = _library_of(right)
+    if not library and (_is_dict(right) or (isinstance(right, Sequence) and _is_set(node.comparators[0], site))):
+        library = "builtins"
+    rows = table().operations.get(library, {})
+    is_not = isinstance(node.ops[0], ast.NotIn)
+    part = _part_of_key(node.left, left) if library == "builtins" else None
+    outcomes = rows.get("t in a" if part is None else "(t, 1) in a", {})
+    given = part or (node.left, left)
+    yield from _made(site, *given, outcomes, library, is_not=is_not, is_part=part is not None)
+
+
+def _in_equality(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
+    """`frame["label"] == label`, on either side."""
+    left, right = seen.receiver, seen.arguments.positional[0]
     symbol = "==" if isinstance(node.ops[0], ast.Eq) else "!="
     for one, other, argument, text in (
         (left, right, node.comparators[0], f"a {symbol} t"),
@@ -179,14 +220,19 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
         if what == "pandas.iloc":
             yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
     elif _is_dict(seen.receiver):
-        is_put = not isinstance(site.statement, ast.AugAssign)
-        part = _part_of_key(node.slice, key)
-        outcomes = table().operations["builtins"]["a[t] = 9" if part is None else "a[t, 1] = 9"]
-        given = part or (node.slice, key)
-        yield from _made(site, *given, outcomes, "builtins", is_put=is_put, is_part=part is not None)
+        yield from _in_key(site, node.slice, key)
     elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
         rows = table().operations["pandas"]["a['n'] = t"]
         yield from _made(site, site.statement.value, put[0], rows, "pandas")
+
+
+def _in_key(site: Site | OperationSite, node: ast.expr, key: Value) -> Iterator[ImplicitConversion]:
+    """`counts[label] = 1`: what something is put under in a dict."""
+    is_put = not isinstance(site.statement, ast.AugAssign)
+    part = _part_of_key(node, key)
+    outcomes = table().operations["builtins"]["a[t] = 9" if part is None else "a[t, 1] = 9"]
+    given = part or (node, key)
+    yield from _made(site, *given, outcomes, "builtins", is_put=is_put, is_part=part is not None)
 
 
 def _made(
@@ -221,11 +267,16 @@ def _made(
         dtype=None,
         layout=None,
         bit=None,
-        of_items="tuple" if is_part and not _is_in_sight(node, site) else _HELD_IN.get(held.given),
+        of_items=_container_of(held, node, site, is_part=is_part),
         keeps_value=False,
         evidence=tensor.evidence,
         taken=Taken(word, "tensor" if is_whole else held.given, library, confidence, is_not),
     )
+
+
+def _container_of(held: _Given, node: ast.expr, site: Site | OperationSite, *, is_part: bool) -> Container | None:
+    """What the tensor is taken out of, where it does not itself stand at the place."""
+    return "tuple" if is_part and not _is_in_sight(node, site) else _HELD_IN.get(held.given)
 
 
 def _is_in_sight(part: ast.expr, site: Site | OperationSite) -> bool:
@@ -264,18 +315,28 @@ def _given(value: Value) -> _Given | None:
     """The tensor that is given, itself or in what holds it."""
     tensor = _tensor(value)
     if tensor is not None:
-        if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_number or tensor.is_item)):
-            return _Given(tensor, "number")
-        return _Given(tensor, "mask" if tensor.dtype == "bool" else "tensor")
+        return _Given(tensor, _form_of(tensor))
     if isinstance(value, Sequence):
-        if (inner := _tensor(value.element)) is not None:
-            return _Given(inner, "items")
-        if isinstance(value.element, Sequence) and (inner := _tensor(value.element.element)) is not None:
-            return _Given(inner, "table")
-        found = _in_mapping(value.element)
-        return None if found is None else _Given(found[0], "rows")
+        return _given_in_list(value.element)
     found = _in_mapping(value)
     return None if found is None else _Given(found[0], "lists" if found[1] else "values")
+
+
+def _form_of(tensor: Tensor) -> str:
+    """What the table calls a tensor by itself."""
+    if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_number or tensor.is_item)):
+        return "number"
+    return "mask" if tensor.dtype == "bool" else "tensor"
+
+
+def _given_in_list(element: Value) -> _Given | None:
+    """The tensor that each item of a list is, or holds as a list or dict."""
+    if (inner := _tensor(element)) is not None:
+        return _Given(inner, "items")
+    if isinstance(element, Sequence) and (inner := _tensor(element.element)) is not None:
+        return _Given(inner, "table")
+    found = _in_mapping(element)
+    return None if found is None else _Given(found[0], "rows")
 
 
 def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:

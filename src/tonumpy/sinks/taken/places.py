@@ -115,16 +115,25 @@ def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
     name = last_name(call.func) or ""
     if name in _OF_PYTHON and not isinstance(call.func, ast.Name):
         return False
-    if name == "dict" or name == "update":
-        is_pairs = bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
-        return (
-            is_pairs if name == "dict" else len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute))
-        )
+    if name == "dict":
+        return _is_given_pairs(call)
+    if name == "update":
+        return len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute))
     return name in names or (f".{name}" in names and root_name(call.func) in ("np", "numpy"))
+
+
+def _is_given_pairs(call: ast.Call) -> bool:
+    """`dict(zip(labels, names))`."""
+    return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
 
 
 def _rows_of_keys(source: Source) -> set[int]:
     """Where what a loop goes through is a key, or is looked for."""
+    return {row for name in _names_of_keys(source) for row in _rows_of_key(name, source)}
+
+
+def _names_of_keys(source: Source) -> set[str]:
+    """The names that loops bind, and those of pairs that are made of these."""
     names = set[str]()
     for match in _LOOP.finditer(source.text):
         if not any(word in match[2] for word in _PLAIN_LOOPS):
@@ -133,15 +142,15 @@ def _rows_of_keys(source: Source) -> set[int]:
             names.update(name for name in bound if f"{match[2]}[{name}]" not in source.text)
     names -= _NUMBERS_AND_NAMES
     pairs = _PAIR.finditer(source.text) if names else ()
-    names |= {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
-    rows = set[int]()
-    for name in names:
-        stored = (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"[{name}, ", f"[({name}, ")
-        for words in (*stored, f"if {name} in", f"if {name} not in"):
-            rows.update(_rows_with(words, source))
-        for method in _METHODS_OF_KEYS:
-            rows.update(_rows_with(f".{method}({name}", source))
-    return rows
+    return names | {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
+
+
+def _rows_of_key(name: str, source: Source) -> Iterator[int]:
+    """Where something is put under the key of this name, or it is looked for."""
+    stored = (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"[{name}, ", f"[({name}, ")
+    asked = (f"if {name} in", f"if {name} not in", *(f".{method}({name}" for method in _METHODS_OF_KEYS))
+    for words in (*stored, *asked):
+        yield from _rows_with(words, source)
 
 
 def _rows_with(words: str, source: Source) -> Iterator[int]:

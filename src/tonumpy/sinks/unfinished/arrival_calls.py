@@ -76,10 +76,14 @@ class Calls(Expressions):
         self._state.made.add(made)
         written = written_by(call)
         if written is not None:
-            owner = owner_of(written)
-            for name in (owner, *(array for array, tensor in self._arrays_of.items() if tensor == owner)):
-                self._hold(name, frozenset((made,)))
+            self._hold_in_memory(written, frozenset((made,)))
         return frozenset((made,))
+
+    def _hold_in_memory(self, written: ast.expr, held: Copies) -> None:
+        """A copy is in what it is written to, and in the arrays that share the memory."""
+        owner = owner_of(written)
+        for name in (owner, *(array for array, tensor in self._arrays_of.items() if tensor == owner)):
+            self._hold(name, held)
 
     def _is_followed(self, call: ast.Call, helper: Helper) -> bool:
         """Whether a helper makes copies, or is given some."""
@@ -89,9 +93,18 @@ class Calls(Expressions):
         return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
 
     def _enter(self, call: ast.Call, helper: Helper) -> Copies:
-        node = helper.node
-        if node in self._entered or len(self._entered) >= MAX_DEPTH:
+        if helper.node in self._entered or len(self._entered) >= MAX_DEPTH:
             return NO_COPIES
+        found = self._returned_by(call, helper)
+        for each in call.args:
+            if (root := root_name(each)) is not None and found:
+                self._state.on_device.add(root)
+        return found
+
+    def _returned_by(self, call: ast.Call, helper: Helper) -> Copies:
+        """The copies that a helper returns: its body is walked with names of its own, and what it puts into `self`
+        is kept."""
+        node = helper.node
         bound, given = self._bound(call, node.args), self._given_by(call, node.args)
         kept = {name: getattr(self, name) for name in _OF_ONE_FUNCTION}
         names, on_device = self._state.names, self._state.on_device
@@ -110,9 +123,6 @@ class Calls(Expressions):
             setattr(self, name, value)
         names.update((name, held) for name, held in self._state.names.items() if name.startswith("self."))
         self._state.names, self._state.on_device = names, on_device
-        for each in call.args:
-            if (root := root_name(each)) is not None and found:
-                self._state.on_device.add(root)
         return found
 
     def _join_returns(self) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from tonumpy.sinks.unfinished.arrival_state import Copy
     from tonumpy.sinks.unfinished.homes import Home
     from tonumpy.text.candidates import Scope
 
@@ -58,20 +59,25 @@ class Expressions:
 
     def _bind(self, target: ast.expr, held: Copies, value: ast.expr) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
-            parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-            for number, part in enumerate(target.elts):
-                if len(parts) == len(target.elts):
-                    self._bind(part, self._value(parts[number], is_known=True), parts[number])
-                else:
-                    self._bind(part.value if isinstance(part, ast.Starred) else part, held, value)
-                    if isinstance(part, ast.Name) and not _tells_parts(value):
-                        self._parts.add(part.id)
+            self._bind_parts(target.elts, held, value)
             return
         name = path_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
         if name is not None:
             self._bind_name(name, held, value)
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, held, value)
+
+    def _bind_parts(self, targets: list[ast.expr], held: Copies, value: ast.expr) -> None:
+        """Each target to its part of a tuple that is written there; else each to all that the value holds."""
+        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if len(parts) == len(targets):
+            for target, part in zip(targets, parts, strict=True):
+                self._bind(target, self._value(part, is_known=True), part)
+            return
+        for target in targets:
+            self._bind(target.value if isinstance(target, ast.Starred) else target, held, value)
+            if isinstance(target, ast.Name) and not _tells_parts(value):
+                self._parts.add(target.id)
 
     def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:
         if root_name(target) in self._known_arrays:
@@ -99,12 +105,16 @@ class Expressions:
             self._state.on_device.discard(name)
 
     def _note_kind(self, name: str, value: ast.expr) -> None:
-        """Whether a name is given a flag, or an array."""
+        """Whether a name is given a flag, a container, or an array."""
         if isinstance(value, ast.Constant) and isinstance(value.value, bool):
             self._flags.add(name)
-        self._arrays_of.pop(name, None)
         if isinstance(value, _CONTAINERS) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKERS):
             self._containers.add(name)
+        self._note_array(name, value)
+
+    def _note_array(self, name: str, value: ast.expr) -> None:
+        """Whether a name is given an array, and the pinned tensor whose memory that shares."""
+        self._arrays_of.pop(name, None)
         method = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
         if method is not None and method.attr == "numpy" and self._home.spellings.is_pinned(method.value):
             self._arrays_of[name] = owner_of(method.value) or ""
@@ -248,14 +258,17 @@ class Expressions:
             if copy not in self._state.pending:
                 continue
             doubt = self._state.pending.pop(copy)
-            if self._is_away:
-                continue
-            key = id(copy.call), id(node)
-            assert self._statement is not None
-            call = node if isinstance(node, ast.Call) else copy.call
-            site = Site(call, self._scopes, (), self._statement, self._string)
-            if key not in self.reads or (self.reads[key].is_doubtful and not doubt):
-                self.reads[key] = Read(copy, node, site, doubt, others)
+            if not self._is_away:
+                self._note_read(copy, node, is_doubtful=doubt, others=others)
+
+    def _note_read(self, copy: Copy, node: ast.expr, *, is_doubtful: bool, others: bool) -> None:
+        """Of the reads of a copy at one place, one without doubt counts before one with."""
+        key = id(copy.call), id(node)
+        assert self._statement is not None
+        call = node if isinstance(node, ast.Call) else copy.call
+        site = Site(call, self._scopes, (), self._statement, self._string)
+        if key not in self.reads or (self.reads[key].is_doubtful and not is_doubtful):
+            self.reads[key] = Read(copy, node, site, is_doubtful, others)
 
     def _synchronize(self, function: ast.expr) -> None:
         """Of all, of an event that was recorded before some of them, or of a stream that has none of them."""
