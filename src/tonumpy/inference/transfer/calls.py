@@ -49,7 +49,7 @@ from tonumpy.inference.transfer.call_results import (
     left_where_it_was,
     made_by,
 )
-from tonumpy.inference.transfer.devices import cpu_of_device
+from tonumpy.inference.transfer.devices import cpu_of_device, device_after_to
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects, under_context
 from tonumpy.inference.transfer.habit_heuristics import LOADER, asked_for_as, held_by_dataset
 from tonumpy.inference.transfer.members import attribute_of, item_of, subscript_of
@@ -233,7 +233,7 @@ def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments) 
     result = _call_method(frame, receiver, name, arguments)
     if isinstance(result, Unknown):
         # Whatever it is that has been brought there, or detached.
-        if name == "cpu":
+        if name == "cpu" or (name == "to" and device_after_to(None, arguments) is True):
             return result._replace(on_cpu=True, device_taint=DeviceTaint.NONE)
         if name == "detach":
             return result._replace(requires_grad=False)
