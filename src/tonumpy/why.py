@@ -30,7 +30,7 @@ from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
@@ -63,59 +63,103 @@ class _Known(NamedTuple):
     others: list[ImplicitConversion]
 
 
+class _Grounds(NamedTuple):
+    """What the explanations of a row are made of."""
+
+    module: Module
+    found: list[Finding]
+    known: _Known
+    traced: _Known  # the same, with the line of code behind each fact
+    seen: dict[ast.AST, tuple[Answer, ...]]  # in runs; that of an argument or operator is taken out once it is told
+
+
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, and the arguments of functions that convert there, reported or
     not, in the order of the text."""
     found, seen = _found(source, settings, project), _seen(source, settings)
     module = module_of(source, settings, project)
     places = _places(module, row)
-    candidates = places.candidates
-    sharing = cache(partial(sharing_of, module, candidates, places.sharers))
+    sharing = cache(partial(sharing_of, module, places.candidates, places.sharers))
     known = _known(module, places, settings, sharing)
     sharers = infer_sharers(module, places.sharers, sharing()) if places.sharers else []
     traced_module = module_of(source, settings, project)
     traced_module.tells_origins = True  # the line of code behind each fact
-    lines = _known(traced_module, places, settings, sharing)
-    no_tensors = _no_tensors(traced_module, [each for each in candidates if id(each.call) not in known.receivers])
-    explanations: list[Explanation] = []
-    answers: tuple[Answer, ...]
+    traced = _known(traced_module, places, settings, sharing)
+    others = [each for each in places.candidates if id(each.call) not in known.receivers]
+    no_tensors = _no_tensors(traced_module, others)
+    grounds = _Grounds(module, found, known, traced, seen)
+    explanations = [
+        *_of_candidates(grounds, places.candidates, no_tensors),
+        *_of_sharers(grounds, sharers),
+        *_of_arguments(grounds),
+        *_of_others(grounds),
+        *_of_runs(grounds, places),
+    ]
+    explanations += _not_told(found, explanations, source, row)
+    return sorted(explanations, key=lambda each: each.start)
+
+
+def _of_candidates(
+    grounds: _Grounds, candidates: list[Candidate], no_tensors: Mapping[int, Answer]
+) -> Iterator[Explanation]:
+    """Of the calls that convert what they are called on, if that is a tensor."""
+    source = grounds.module.source
     for candidate in candidates:
         start, _ = call_span(candidate, source)
-        conversion = known.receivers.get(id(candidate.call))
-        traced = lines.receivers.get(id(candidate.call))
+        conversion = grounds.known.receivers.get(id(candidate.call))
+        answers: tuple[Answer, ...]
         if conversion is None:
             answers = (no_tensors[id(candidate.call)],)
         else:
-            answers = answers_of(conversion, traced, source.filename)
-        answers += _compiled(module, candidate)
-        answers += seen.get(candidate.call, ())
-        explanations.append(Explanation(start, source.text_of(candidate.receiver), _at(found, start), answers))
+            answers = answers_of(conversion, grounds.traced.receivers.get(id(candidate.call)), source.filename)
+        answers += _compiled(grounds.module, candidate)
+        answers += grounds.seen.get(candidate.call, ())
+        yield Explanation(start, source.text_of(candidate.receiver), _at(grounds.found, start), answers)
+
+
+def _of_sharers(grounds: _Grounds, sharers: list[ImplicitConversion]) -> Iterator[Explanation]:
+    """Of the calls whose result shares memory with what they are given."""
+    source = grounds.module.source
     for each in sharers:
         start, _ = span_of(each, source)
-        grounds = (*of_written_tensor(each, source.filename), *of_written_array(each, source.filename))
+        lines = (*of_written_tensor(each, source.filename), *of_written_array(each, source.filename))
         remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
-        answer = Answer("memory", f"{shares(each)} on the CPU", grounds, remedy)
-        explanations.append(Explanation(start, source.text_of(each.argument), _at(found, start), (answer,)))
-    of_lines = {id(each.node): each for each in lines.arguments}
-    for argued in known.arguments:
+        answer = Answer("memory", f"{shares(each)} on the CPU", lines, remedy)
+        yield Explanation(start, source.text_of(each.argument), _at(grounds.found, start), (answer,))
+
+
+def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
+    """Of the arguments of functions that convert them; what runs have seen of a call, with the first one."""
+    source = grounds.module.source
+    traced = {id(each.node): each for each in grounds.traced.arguments}
+    for argued in grounds.known.arguments:
         start = source.node_start(argued.site.string or argued.node)
-        answers = answers_of_argument(argued, of_lines.get(id(argued.node)), source.filename)
-        answers += _compiled(module, argued.site)
-        answers += seen.pop(argued.site.call, ())
-        explanations.append(Explanation(start, source.text_of(argued.node), _of_call(found, source, argued), answers))
-    traced_others = {id(each.site.call): each for each in lines.others}
-    for other in known.others:
+        answers = answers_of_argument(argued, traced.get(id(argued.node)), source.filename)
+        answers += _compiled(grounds.module, argued.site)
+        answers += grounds.seen.pop(argued.site.call, ())
+        yield Explanation(start, source.text_of(argued.node), _of_call(grounds.found, source, argued), answers)
+
+
+def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
+    """Of the other conversions that no call spells: of operators, of stores, and of what is given to an objective."""
+    source = grounds.module.source
+    traced = {id(each.site.call): each for each in grounds.traced.others}
+    for other in grounds.known.others:
         start, _ = span_of(other, source)
-        answers = answers_of(other, traced_others.get(id(other.site.call)), source.filename)
-        answers += _compiled(module, other.site)
-        answers += seen.pop(other.site.call, ())
-        explanations.append(Explanation(start, source.text_of(other.argument), _at(found, start), answers))
-    for node, words in seen.items():  # of which only a run tells
-        if isinstance(node, (ast.expr, ast.stmt)) and is_in_row(node, row) and not _is_candidate(node, candidates):
-            start = source.node_start(node)
-            explanations.append(Explanation(start, source.text_of(node), _in(found, source, node), words))
-    explanations += _not_told(found, explanations, source, row)
-    return sorted(explanations, key=lambda each: each.start)
+        answers = answers_of(other, traced.get(id(other.site.call)), source.filename)
+        answers += _compiled(grounds.module, other.site)
+        answers += grounds.seen.pop(other.site.call, ())
+        yield Explanation(start, source.text_of(other.argument), _at(grounds.found, start), answers)
+
+
+def _of_runs(grounds: _Grounds, places: _Places) -> Iterator[Explanation]:
+    """Of what only a run tells: what the others have left."""
+    source = grounds.module.source
+    for node, words in grounds.seen.items():
+        if not isinstance(node, (ast.expr, ast.stmt)) or not is_in_row(node, places.row):
+            continue
+        if not _is_candidate(node, places.candidates):
+            yield Explanation(source.node_start(node), source.text_of(node), _in(grounds.found, source, node), words)
 
 
 def _not_told(found: list[Finding], explanations: list[Explanation], source: Source, row: int) -> Iterator[Explanation]:
@@ -125,12 +169,16 @@ def _not_told(found: list[Finding], explanations: list[Explanation], source: Sou
     for start in dict.fromkeys(each.start for each in left):
         here = tuple(each for each in left if each.start == start)
         subject = source.text[source.offset(start) : source.offset(here[0].end)]
-        grounds = [ground for finding in here for ground in finding.evidence]
-        answers = [
-            Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
-            for about in dict.fromkeys(each.about for each in grounds)
-        ]
-        yield Explanation(start, subject, here, tuple(answers))
+        yield Explanation(start, subject, here, _what_they_rest_on(here))
+
+
+def _what_they_rest_on(findings: tuple[Finding, ...]) -> tuple[Answer, ...]:
+    """An answer for each fact that they have grounds for."""
+    grounds = [ground for finding in findings for ground in finding.evidence]
+    return tuple(
+        Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
+        for about in dict.fromkeys(each.about for each in grounds)
+    )
 
 
 def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:

@@ -81,10 +81,15 @@ def _applicability(
         return "safe" if keep_value else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
-    widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
-    if widens and (are_bytes_read(conversion.candidate) or not is_widened_safely(conversion.dtype)):
+    if _changes_what_is_read(conversion, operations):
         return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
+
+
+def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...]) -> bool:
+    """Whether the array gets another dtype where its bytes are read, or which may not hold its values."""
+    widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
+    return widens and (are_bytes_read(conversion.candidate) or not is_widened_safely(conversion.dtype))
 
 
 def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:

@@ -303,16 +303,16 @@ class RiskFlow:
             return self._is_of_modules(cls)
         if isinstance(call.func, ast.Attribute):
             flows = self._index.into_attribute(name)
+        elif self._is_module(call.func, unit):
+            return True
         else:
-            if any(self._is_given_module(each, name) for each in self._index.parameters.get((unit, name), ())):
-                return True
             flows = self._index.into_name(name, unit)
-        return any(self._makes_module(each[0]) or self._is_module_kept(each[0], each[1]) for each in flows)
+        return any(self._is_module(each[0], each[1]) for each in flows)
 
-    def _is_module_kept(self, node: ast.expr, unit: Unit) -> bool:
-        """`self.net = net`, of a parameter that is declared a module."""
+    def _is_module(self, node: ast.expr, unit: Unit) -> bool:
+        """`Net()`, and `net` where that is a parameter which is declared a module."""
         if not isinstance(node, ast.Name):
-            return False
+            return self._makes_module(node)
         return any(self._is_given_module(each, node.id) for each in self._index.parameters.get((unit, node.id), ()))
 
     def _makes_module(self, node: ast.expr) -> bool:

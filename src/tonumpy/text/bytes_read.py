@@ -84,13 +84,18 @@ def _is_array(node: ast.expr, call: ast.Call, names: set[str]) -> bool:
     """Whether it is the array, one of the same dtype that is made of it, or holds it."""
     if node is call or (bool(names) and _path(node) in names):
         return True
+    return any(_is_array(each, call, names) for each in _of_same_dtype(node))
+
+
+def _of_same_dtype(node: ast.expr) -> list[ast.expr]:
+    """What an expression is made of, or holds, and whose dtype it keeps: `x` for `x[0]`, `[x]` and `x.copy()`."""
     if isinstance(node, (ast.Subscript, ast.Starred)):
-        return _is_array(node.value, call, names)
+        return [node.value]
     if isinstance(node, (ast.List, ast.Tuple)):
-        return any(_is_array(each, call, names) for each in node.elts)
+        return node.elts
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        return _is_array(node.elt, call, names)
+        return [node.elt]
     if isinstance(node, ast.Call) and last_name(node.func) in _KEEPING:
         of_method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return any(_is_array(each, call, names) for each in (*of_method, *node.args))
-    return False
+        return [*of_method, *node.args]
+    return []

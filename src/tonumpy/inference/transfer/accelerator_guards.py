@@ -19,7 +19,7 @@ from tonumpy.text.names import is_cpu_literal, last_name
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
@@ -41,21 +41,32 @@ def asks_for_accelerator(frame: Frame, test: ast.expr) -> Fact:
 
 def _asks(frame: Frame, test: ast.expr) -> Fact:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        opposite = _asks(frame, test.operand)
-        return None if opposite is None else not opposite
+        return _opposite(_asks(frame, test.operand))
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        parts = [part for part in test.values if not _asks_for_tensor(part)]  # what is no tensor is on no device
-        return True if len(parts) == 1 and _asks(frame, parts[0]) else None
+        return _asks_of_tensor(frame, test.values)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compares_with_accelerator(test.left, test.ops[0], test.comparators[0])
     if isinstance(test, ast.Call):
         return True if last_name(test.func) == "is_available" else None
-    if not isinstance(test, (ast.Name, ast.Attribute)):
-        return None
-    name = last_name(test) or ""
+    return _says(frame, test) if isinstance(test, (ast.Name, ast.Attribute)) else None
+
+
+def _asks_of_tensor(frame: Frame, parts: list[ast.expr]) -> Fact:
+    """`isinstance(x, torch.Tensor) and use_cuda`: what is no tensor is on no device."""
+    others = [part for part in parts if not _asks_for_tensor(part)]
+    return True if len(others) == 1 and _asks(frame, others[0]) else None
+
+
+def _opposite(answer: Fact) -> Fact:
+    return None if answer is None else not answer
+
+
+def _says(frame: Frame, flag: ast.Name | ast.Attribute) -> Fact:
+    """What a name says by itself, `use_cuda` or `no_gpu`, or that it holds the answer of `is_available()`."""
+    name = last_name(flag) or ""
     if re.search(_FLAG, name):
         return re.search(_NEGATED, name) is None
-    value = frame.evaluator.expression(frame, test)
+    value = frame.evaluator.expression(frame, flag)
     return True if isinstance(value, NonTensor) and value.what == "accelerator is available" else None
 
 
@@ -64,6 +75,12 @@ def _asks_for_tensor(test: ast.expr) -> bool:
 
 
 def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
+    answer = _compares_number(left, operator, right)
+    return _compares_device(left, operator, right) if answer is None else answer
+
+
+def _compares_number(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
+    """`n_gpus > 0`, `len(gpus) >= 1`, `args.gpu is None`"""
     counted = left.args[0] if isinstance(left, ast.Call) and last_name(left.func) == "len" and left.args else left
     if re.search(_FLAG, last_name(counted) or ""):
         comparison = (type(operator), ast.unparse(right))
@@ -71,6 +88,11 @@ def _compares_with_accelerator(left: ast.expr, operator: ast.cmpop, right: ast.e
             return True
         if comparison in _NONE:
             return False
+    return None
+
+
+def _compares_device(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Fact:
+    """`device != "cpu"`, `"cuda" in device`"""
     if isinstance(operator, (ast.In, ast.NotIn)):
         named = left
     elif isinstance(operator, (ast.Eq, ast.NotEq)):
@@ -103,21 +125,31 @@ def _brought(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
     """`x` for `x.cpu()`, `x.data.cpu()` and `x[0].detach().to("cpu")`; `y` as well for `y = f(x).cpu()`, and `xs` for
     `[x.cpu() for x in xs]`."""
     for root in nodes:
-        iterated = {
-            node.target.id: node.iter
-            for node in walk(root)
-            if isinstance(node, (ast.comprehension, ast.For)) and isinstance(node.target, ast.Name)
-        }
+        iterated = _iterated_in(root)
         for node in walk(root):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _moves_to_cpu(node.value):
                 yield from ((target.id, target) for target in node.targets if isinstance(target, ast.Name))
             if isinstance(node, ast.Call) and _moves_to_cpu(node):
-                moved = _root_of_chain(node)
-                if isinstance(moved, ast.Name):
-                    moved = iterated.get(moved.id, moved)
-                path = path_of(moved)
-                if path is not None:
-                    yield path, moved
+                yield from _moved_by(node, iterated)
+
+
+def _iterated_in(root: ast.AST) -> dict[str, ast.expr]:
+    """What is gone through, by the names that its items have in loops and comprehensions."""
+    return {
+        node.target.id: node.iter
+        for node in walk(root)
+        if isinstance(node, (ast.comprehension, ast.For)) and isinstance(node.target, ast.Name)
+    }
+
+
+def _moved_by(call: ast.Call, iterated: Mapping[str, ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    """What a call moves, or all that its items are taken from, where it has a path."""
+    moved = _root_of_chain(call)
+    if isinstance(moved, ast.Name):
+        moved = iterated.get(moved.id, moved)
+    path = path_of(moved)
+    if path is not None:
+        yield path, moved
 
 
 def _root_of_chain(node: ast.expr) -> ast.expr:

@@ -17,7 +17,13 @@ from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tonumpy.facts import Fact
     from tonumpy.inference.transfer.frame import Frame
+
+    _Block = ast.With | ast.AsyncWith
+    _Def = ast.FunctionDef | ast.AsyncFunctionDef
 
 _LAYERS = frozenset(
     f"torch.nn.{name}"
@@ -36,10 +42,21 @@ def dtype_of_autocast(frame: Frame, call: ast.Call) -> str:
     """The dtype, or the choice, if NumPy lacks it; empty for others, and where it is switched off."""
     named = {each.arg: frame.evaluator.expression(frame, each.value) for each in call.keywords if each.arg}
     given = [frame.evaluator.expression(frame, each) for each in call.args[:2]]
-    enabled = truth_of(named["enabled"]) if "enabled" in named else True
     asked = named.get("dtype") or (given[1] if len(given) > 1 else None)
     device = named.get("device_type") or (given[0] if given else None)
-    dtype = dtype_of(asked) if asked is not None else "bfloat16" if device == Constant("cpu") else None
+    enabled = truth_of(named["enabled"]) if "enabled" in named else True
+    return _lacked(_dtype_used(asked, device), enabled)
+
+
+def _dtype_used(asked: Value | None, device: Value | None) -> str | None:
+    """The dtype that is asked for, or the usual one of the device, where that is known."""
+    if asked is not None:
+        return dtype_of(asked)
+    return "bfloat16" if device == Constant("cpu") else None
+
+
+def _lacked(dtype: str | None, enabled: Fact) -> str:
+    """The dtype, if NumPy may lack it, or the choice of it or another, where it is not known to be switched on."""
     if dtype is None or enabled is False or not may_lack(dtype):
         return ""
     return dtype if enabled else choice_of((dtype, None)) or ""
@@ -58,13 +75,23 @@ def _spans_under_autocast(tree: ast.Module) -> list[tuple[int, int]]:
     what an object does that is called. All, where something else than a `with` may switch it on."""
     nodes = list(walk(tree))
     blocks = [each for each in nodes if isinstance(each, (ast.With, ast.AsyncWith)) and any(map(_asks, each.items))]
+    if _is_named_elsewhere(nodes, blocks):
+        return [(0, tree.body[-1].end_lineno or 0)]
+    under = [*blocks, *_functions_under(blocks, [each for each in nodes if isinstance(each, FUNCTIONS)])]
+    return [(each.lineno, each.end_lineno or each.lineno) for each in under]
+
+
+def _is_named_elsewhere(nodes: list[ast.AST], blocks: Iterable[_Block]) -> bool:
+    """Whether something else names autocast than what the blocks call."""
     asked = {
         id(item.context_expr.func) for each in blocks for item in each.items if isinstance(item.context_expr, ast.Call)
     }
     mentioned = (each for each in nodes if isinstance(each, (ast.Name, ast.Attribute)) and id(each) not in asked)
-    if any("autocast" in (last_name(each) or "") for each in mentioned):
-        return [(0, tree.body[-1].end_lineno or 0)]
-    functions = [each for each in nodes if isinstance(each, FUNCTIONS)]
+    return any("autocast" in (last_name(each) or "") for each in mentioned)
+
+
+def _functions_under(blocks: Iterable[_Block], functions: list[_Def]) -> list[_Def]:
+    """The functions that are named in the blocks, or in functions that are; and what an object does that is called."""
     named = {"forward", "__call__"}
     waiting: list[ast.AST] = list(blocks)
     while waiting:
@@ -72,8 +99,7 @@ def _spans_under_autocast(tree: ast.Module) -> list[tuple[int, int]]:
         more = {last_name(each) for each in inner} - named
         named.update(filter(None, more))
         waiting += (each for each in functions if each.name in more)
-    under = [*blocks, *(each for each in functions if each.name in named)]
-    return [(each.lineno, each.end_lineno or each.lineno) for each in under]
+    return [each for each in functions if each.name in named]
 
 
 def _asks(item: ast.withitem) -> bool:
@@ -105,20 +131,37 @@ def _ends_in_product(frame: Frame, module: Instance) -> bool:
     forward = frame.analysis.classes.method(module.cls, "forward")
     if forward is None or not isinstance(forward.node, FUNCTIONS):
         return False
-    statements = list(statements_of(forward.node.body))
+    made = _what_makes_result(list(statements_of(forward.node.body)))
+    return isinstance(made, ast.Call) and _is_product_of(frame, module, made.func)
+
+
+def _what_makes_result(statements: list[ast.stmt]) -> ast.expr | None:
+    """What makes the value of the last `return`: behind the names that it is bound to, and what keeps its dtype."""
     node = next((each.value for each in reversed(statements) if isinstance(each, ast.Return)), None)
     for _ in range(MAX_STEPS):
         if isinstance(node, ast.Name):
-            bound = [each for each in statements if isinstance(each, ast.Assign) and _binds(each, node.id)]
-            last = max(bound, key=lambda each: each.lineno, default=None)
-            statements = [each for each in statements if last is not None and each.lineno < last.lineno]
-            node = None if last is None else last.value
+            last = _last_binding(statements, node.id)
+            if last is None:
+                return None
+            statements = [each for each in statements if each.lineno < last.lineno]
+            node = last.value
         elif isinstance(node, ast.Call) and last_name(node.func) in _KEEPING:
-            of_torch = isinstance(node.func, ast.Attribute) and last_name(node.func.value) not in ("torch", "F")
-            node = node.func.value if of_torch else next(iter(node.args), None)  # type: ignore[attr-defined]
+            node = _first_operand(node)
         else:
             break
-    return isinstance(node, ast.Call) and _is_product_of(frame, module, node.func)
+    return node
+
+
+def _last_binding(statements: list[ast.stmt], name: str) -> ast.Assign | None:
+    bound = [each for each in statements if isinstance(each, ast.Assign) and _binds(each, name)]
+    return max(bound, key=lambda each: each.lineno, default=None)
+
+
+def _first_operand(call: ast.Call) -> ast.expr | None:
+    """`x` of `x.relu()`, `F.relu(x)` and `relu(x)`"""
+    if isinstance(call.func, ast.Attribute) and last_name(call.func.value) not in ("torch", "F"):
+        return call.func.value
+    return next(iter(call.args), None)
 
 
 def _binds(statement: ast.Assign, name: str) -> bool:

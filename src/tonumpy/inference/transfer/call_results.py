@@ -67,15 +67,17 @@ def made_by(frame: Frame, module: Value, arguments: Arguments, result: Value) ->
     there of what is there, unless it sends it elsewhere itself, and a frozen one without grad of what has none."""
     if not isinstance(module, (Instance, LibraryObject, Unknown)) or arguments.has_star:
         return result
-    is_frozen = (
-        isinstance(module, Instance) and module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
-    )
-    if is_frozen and result_facts(arguments.values(), True)[1] is False:
+    if _is_frozen(frame, module) and result_facts(arguments.values(), True)[1] is False:
         result = unless_it_requires_grad(result)
     if not module.on_cpu or tensor_facts(result)[0] is not None or max_device_taint(members(result)):
         return result
     is_there = result_facts(arguments.values(), None, mixes=True)[0]
     return with_facts(result, on_cpu=True) if is_there else result
+
+
+def _is_frozen(frame: Frame, module: Value) -> bool:
+    """Whether it is a module of the repository whose parameters do not require grad."""
+    return isinstance(module, Instance) and module.requires_grad is False and frame.analysis.kinds.is_module(module.cls)
 
 
 def fresh(reason: Reason, frame: Frame, arguments: Arguments) -> Value:

@@ -46,11 +46,8 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
     """What `with node as x` binds; grad mode is changed where the context manager does that."""
     if _changes_mode(frame, grad_mode_of_context(frame, node)):
         return Unknown(Reason.SYNTAX)
-    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)) and _name(node.func) == "device":
-        device = frame.evaluator.expression(frame, node)
-        if isinstance(device, Device):
-            frame.env.set(DEFAULT_DEVICE, device)
-        return device
+    if isinstance(node, ast.Call) and last_name(node.func) == "device":
+        return _enter_device(frame, node)
     if isinstance(node, ast.Call) and last_name(node.func) == "autocast":
         frame.env.set(AUTOCAST, Constant(dtype_of_autocast(frame, node)))
         return Unknown(Reason.SYNTAX)
@@ -60,6 +57,14 @@ def enter_context(frame: Frame, node: ast.expr, *, evaluate_it: bool) -> Value:
             return Unknown(Reason.SYNTAX)
         return join_all([_entered(frame, member) for member in members(context)])
     return Unknown(Reason.SYNTAX)
+
+
+def _enter_device(frame: Frame, node: ast.Call) -> Value:
+    """`with torch.device("cuda"):`, which is the device of what is made in the block."""
+    device = frame.evaluator.expression(frame, node)
+    if isinstance(device, Device):
+        frame.env.set(DEFAULT_DEVICE, device)
+    return device
 
 
 def _is_of_repository(frame: Frame, node: ast.expr) -> bool:

@@ -45,15 +45,24 @@ def _dimensions(name: str, operand: Value | None, arguments: Arguments) -> int |
     if name in _REDUCING:
         return _of_reduction(own, arguments)
     if name in _LOSSES:
-        given = arguments.named_value("reduction")
-        is_usual = given is None or (isinstance(given, Constant) and given.value in ("mean", "sum"))
-        return 0 if is_usual and arguments.named_value("reduce") is None else None
+        return _of_loss(arguments)
     if name in _KEEPING:
         return own
-    if name in ("view", "reshape"):
-        return len(arguments.positional) if arguments.positional and all(map(is_number, arguments.positional)) else None
     if name == "unsqueeze":
         return None if own is None else own + 1
+    return _of_arguments(name, operand, arguments)
+
+
+def _of_loss(arguments: Arguments) -> int | None:
+    given = arguments.named_value("reduction")
+    is_usual = given is None or (isinstance(given, Constant) and given.value in ("mean", "sum"))
+    return 0 if is_usual and arguments.named_value("reduce") is None else None
+
+
+def _of_arguments(name: str, operand: Value | None, arguments: Arguments) -> int | None:
+    """Where they alone say it, whatever a tensor had before: `x.view(2, 3)`, `torch.arange(5)`."""
+    if name in ("view", "reshape"):
+        return len(arguments.positional) if arguments.positional and all(map(is_number, arguments.positional)) else None
     if name in _OF_ONE:
         return 1 if not arguments.positional or name not in ("flatten", "unique") else None
     if name in _FROM_DATA:
@@ -80,10 +89,15 @@ def _of_data(data: Value | None) -> int | None:
     if isinstance(data, Constant):
         return 0 if is_number(data) else None
     if isinstance(data, Sequence) and data.items:
-        inner = {_of_data(each) for each in data.items}
-        depth = inner.pop()
-        return None if inner or depth is None else depth + 1
+        return _of_items(data.items)
     return None
+
+
+def _of_items(items: tuple[Value, ...]) -> int | None:
+    """Of a list of these, which all must have the same: one more than they have."""
+    inner = {_of_data(each) for each in items}
+    depth = inner.pop()
+    return None if inner or depth is None else depth + 1
 
 
 def _of_sizes(first: Value | None, arguments: Arguments) -> int | None:

@@ -20,29 +20,41 @@ def between_methods(
     home: Home, left: Mapping[ast.AST, Mapping[str, Copies]]
 ) -> Iterator[tuple[Helper, dict[str, Copies]]]:
     """The methods that name an attribute which is left with copies on their way, with the copies that they may meet."""
-    writers = [each for each in home.functions.items() if left.get(each[1].node)]
+    writers = {place: left[each.node] for place, each in home.functions.items() if left.get(each.node)}
     for (cls, name), reader in home.functions.items():
-        text = home.source.text_of(reader.node) if writers and name != "__init__" else ""
-        held: dict[str, Copies] = {}
-        for (owner, writer), helper in writers:
-            named = {each: copies for each, copies in left[helper.node].items() if each.partition("[")[0] in text}
-            if owner == cls and named and not _is_ordered(home, cls, {writer, name}):
-                for attribute, copies in named.items():
-                    held[attribute] = held.get(attribute, NO_COPIES) | copies
-        if held:
-            yield reader, held
+        if writers and name != "__init__":
+            held = _met_by(home, reader, cls, name, writers)
+            if held:
+                yield reader, held
+
+
+def _met_by(
+    home: Home, reader: Helper, cls: str, name: str, writers: Mapping[tuple[str, str], Mapping[str, Copies]]
+) -> dict[str, Copies]:
+    """The copies that methods of its class leave in attributes which it names, if nothing waits between the two."""
+    text = home.source.text_of(reader.node)
+    held: dict[str, Copies] = {}
+    for (owner, writer), left in writers.items():
+        named = {each: copies for each, copies in left.items() if each.partition("[")[0] in text}
+        if owner == cls and named and not _is_ordered(home, cls, {writer, name}):
+            for attribute, copies in named.items():
+                held[attribute] = held.get(attribute, NO_COPIES) | copies
+    return held
 
 
 def _is_ordered(home: Home, cls: str, methods: set[str]) -> bool:
     """Whether a function that calls both, or the one, waits for something: between the two calls, one would think."""
     for (owner, name), helper in home.functions.items():
-        if owner == cls and name in methods:
-            continue
-        functions = [node.func for node in walk(helper.node) if isinstance(node, ast.Call)]
-        called = {each.attr for each in functions if isinstance(each, ast.Attribute) and _may_be_of(cls, owner, each)}
-        if methods <= called and any(words.waits(last_name(each) or "") for each in functions):
+        if (owner != cls or name not in methods) and _calls_and_waits(helper, owner, cls, methods):
             return True
     return False
+
+
+def _calls_and_waits(caller: Helper, owner: str, cls: str, methods: set[str]) -> bool:
+    """Whether a function, of a class `owner` or none, calls these methods of the class, and what waits."""
+    functions = [node.func for node in walk(caller.node) if isinstance(node, ast.Call)]
+    called = {each.attr for each in functions if isinstance(each, ast.Attribute) and _may_be_of(cls, owner, each)}
+    return methods <= called and any(words.waits(last_name(each) or "") for each in functions)
 
 
 def _may_be_of(cls: str, owner: str, method: ast.Attribute) -> bool:

@@ -89,10 +89,7 @@ class Home:
     def _makers(self) -> dict[ast.AST, _Maker]:
         """The functions that copy, or call one that does, with their scopes; and whether they do only where they are
         told the host as the device."""
-        known: dict[ast.AST, _Maker] = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
-        for site in self._sites:
-            if self.spellings.may_copy(site.call, site.scopes) and _gives_something(site.scopes[-1]):
-                known.setdefault(site.scopes[-1], (site.scopes, not _has_host_by_default(site.scopes[-1])))
+        known = self._makers_by_themselves()
         names = _Names.of(self.functions, known)
         names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
         for _ in range(MAX_LEVELS):
@@ -105,6 +102,14 @@ class Home:
                 break
             known |= more
             names = _Names.of(self.functions, more)
+        return known
+
+    def _makers_by_themselves(self) -> dict[ast.AST, _Maker]:
+        """Those of which a call copies."""
+        known: dict[ast.AST, _Maker] = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
+        for site in self._sites:
+            if self.spellings.may_copy(site.call, site.scopes) and _gives_something(site.scopes[-1]):
+                known.setdefault(site.scopes[-1], (site.scopes, not _has_host_by_default(site.scopes[-1])))
         return known
 
     @property
@@ -197,21 +202,33 @@ def _may_copy(call: ast.Call) -> bool:
 
 def _imported(module: Module) -> dict[str, Helper]:
     """Functions of other files that copy, by the names under which they are called."""
+    found: dict[str, Helper] = {}
+    homes: dict[str, Home] = {}
+    for name in _speaking_names(module):
+        helper = _copying(name, module, homes)
+        if helper is not None:
+            found[name] = helper
+    return found
+
+
+def _speaking_names(module: Module) -> list[str]:
+    """The imported functions that are called, and whose names say where their result is."""
     text = module.source.text
     ends = (match.end() - 1 for match in _SPEAKING.finditer(text))
     called = {_PATH.search(text, max(0, end - _LONGEST), end)[0] for end in ends}  # type: ignore[index]
     bound = {name for name, _ in imports_among(statements_of(module.source.tree.body))} if called else set()
-    found: dict[str, Helper] = {}
-    homes: dict[str, Home] = {}
-    for name in sorted(each for each in called if each.partition(".")[0] in bound):
-        for place in places_read(name, module):
-            path, _, function = place.rpartition("/")
-            other = module.project.module_at(path) if path.startswith("/") else None
-            if other is None or other is module or not may_hold_copies(other.source.text):
-                continue
-            home = homes.setdefault(path, Home(other.source, {}))
-            helper = home.functions.get(("", function))
-            if helper is not None and home.makes_copies(helper):
-                found[name] = helper._replace(home=home)
-                break
-    return found
+    return sorted(each for each in called if each.partition(".")[0] in bound)
+
+
+def _copying(name: str, module: Module, homes: dict[str, Home]) -> Helper | None:
+    """The function of another file that a name stands for, if it copies; the homes of files are kept by their paths."""
+    for place in places_read(name, module):
+        path, _, function = place.rpartition("/")
+        other = module.project.module_at(path) if path.startswith("/") else None
+        if other is None or other is module or not may_hold_copies(other.source.text):
+            continue
+        home = homes.setdefault(path, Home(other.source, {}))
+        helper = home.functions.get(("", function))
+        if helper is not None and home.makes_copies(helper):
+            return helper._replace(home=home)
+    return None
