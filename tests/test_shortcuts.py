@@ -161,7 +161,7 @@ def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.M
 
 
 def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
-    """By the words that a file must hold to be parsed at all; without one of a risk nothing is said of its calls."""
+    """By the words that a file must hold to be parsed; without one of a risk, only what refuses all is told of."""
     found = [source for source in sources if may_hold_risks(source.text) and find_consumers(source)]
     assert len(found) > 20
     for source in found:
@@ -189,7 +189,8 @@ def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
 def test_a_consumer_is_looked_for_where_it_is_imported(imports: str, holds: bool) -> None:
     assert may_hold_consumers(f"import torch\nx = x.cuda()\n{imports}") is holds
     assert not may_hold_consumers(f"x = x.cuda()\n{imports}")
-    assert not may_hold_consumers(f"import torch\n{imports}")
+    # What refuses every tensor, as json does, needs no word of a risk.
+    assert may_hold_consumers(f"import torch\n{imports}") is (holds and "json" in imports)
 
 
 def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None:

@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src/tonumpy"
 MAX_LINES, MAX_METHODS, MAX_LINES_OF_FUNCTION = 450, 15, 60
 MAX_COMPLEXITY = 40
 COMPLEX = 10
-MAX_COMPLEX = 328  # functions over COMPLEX: there were 324 when they were first counted; less is better
+MAX_COMPLEX = 325  # functions over COMPLEX: there were 324 when they were first counted; less is better
 
 WHOLE = {
     "config.py": "all settings, each with its reader",

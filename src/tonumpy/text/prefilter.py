@@ -29,7 +29,8 @@ CONSUMERS = frozenset(
 )
 # Without these words a module that many import is none of them; `json.load` takes no tensor.
 _WORDS_OF_JSON = ("json.dump", "json import")
-_BUT_JSON = CONSUMERS - {"json"}
+# What takes nearly all tensors on the CPU, so that a file must hold the words of a risk besides.
+_TAKES_PLAIN = frozenset("numpy matplotlib mpl_toolkits pandas scipy seaborn sklearn".split())
 # Of torch itself, which all import, these functions alone are such: `torch.from_dlpack(x)`.
 OF_TORCH = "_dlpack"
 # What parts the names in a line of an import, in a notebook too.
@@ -77,7 +78,10 @@ def may_hold_comments(data: bytes) -> bool:
 def may_hold_consumers(text: str | bytes) -> bool:
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and _imports_consumer(text)
+    if "torch" not in text:
+        return False
+    consumers = CONSUMERS if any(map(text.__contains__, RISKY_WORDS)) else CONSUMERS - _TAKES_PLAIN
+    return _imports_consumer(text, consumers)
 
 
 def may_hold_risks(text: str | bytes) -> bool:
@@ -135,11 +139,12 @@ def may_be_of_python(notebook: bytes) -> bool:
     return is_of_format and any(name in notebook for name in (b'"python"', b'"python3"', b'"ipython3"'))
 
 
-def _imports_consumer(text: str) -> bool:
+def _imports_consumer(text: str, consumers: frozenset[str]) -> bool:
     """Whether one is named in a line with the word import: as fast for hundreds of them as for one."""
     if OF_TORCH in text:
         return True
-    consumers = CONSUMERS if any(map(text.__contains__, _WORDS_OF_JSON)) else _BUT_JSON
+    if not any(map(text.__contains__, _WORDS_OF_JSON)):
+        consumers -= {"json"}
     at = text.find("import")
     while at != -1:
         stop = text.find("\n", at)
