@@ -9,11 +9,12 @@ import re
 from tonumpy.boundary.paths import real_path
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import read
-from tonumpy.inference.index.bindings import Import, path_of
+from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
 from tonumpy.inference.index.project import Project
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import path_of
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:

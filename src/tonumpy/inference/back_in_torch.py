@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import Import, path_of
+from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.lost_gradients import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

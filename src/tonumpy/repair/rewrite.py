@@ -6,7 +6,6 @@ import ast
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.operations import (
@@ -22,6 +21,7 @@ from tonumpy.repair.operations import (
     completes_the_chain,
 )
 from tonumpy.text.deferred import look_into
+from tonumpy.text.names import path_of
 from tonumpy.text.source import Source, parse
 
 if TYPE_CHECKING:

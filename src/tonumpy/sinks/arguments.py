@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import imports_among
 from tonumpy.inference.knowledge.callbacks import caller_of, named
 from tonumpy.inference.knowledge.chains import Chain, chain_of
 from tonumpy.inference.lattice.joins import item_handed_on
@@ -32,6 +32,7 @@ from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
+from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import statements_of

@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 
 from tonumpy.conversions import ImplicitConversion, Mask
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import imports_among
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import Chain
 from tonumpy.inference.lattice.value_facts import members
@@ -20,6 +20,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text import candidates
 from tonumpy.text.candidates import Site, find_calls
+from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import SCOPES, children_of, own_expressions, statements_of, walk

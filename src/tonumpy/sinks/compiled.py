@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import imports_among
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

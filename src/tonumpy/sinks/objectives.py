@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import names_in, parameter_names, path_of
+from tonumpy.inference.index.bindings import names_in, parameter_names
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.knowledge.callbacks import ROOTS, caller_of, functions_given, words_of
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import roots_of
 from tonumpy.sinks.sink_calls import find_consumers, imported
 from tonumpy.text import candidates
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

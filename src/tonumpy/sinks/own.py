@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import parameter_names, path_of
+from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import arguments_of, parameter_names, path_of, root_name
+from tonumpy.inference.index.bindings import arguments_of, parameter_names, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_index import HANDED_ON, OWN, RiskIndex, is_false, names_bound
 from tonumpy.sinks.risk_parts import CALLED, ITEM, held_in, may_hold, part_read
-from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
 from tonumpy.text.syntax import children_of
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over
+from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS, OF_TORCH
 
 if TYPE_CHECKING:

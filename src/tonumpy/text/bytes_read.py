@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _names_of(call: ast.Call, within: list[ast.stmt]) -> set[str]:
     names: set[str] = set()
     for _ in range(MAX_PASSES):
         bindings = (binding for each in within for binding in _bindings(each))
-        bound = {name for target, value in bindings if _is_array(value, call, names) and (name := _path(target))}
+        bound = {name for target, value in bindings if _is_array(value, call, names) and (name := path_of(target))}
         if bound <= names:
             break
         names |= bound
@@ -61,14 +61,6 @@ def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield from ((each.target, each.iter) for each in walk(part) if isinstance(each, ast.comprehension))
 
 
-def _path(node: ast.expr) -> str:
-    """`arr`, `self.arr`; empty for what is neither."""
-    if isinstance(node, ast.Attribute):
-        owner = _path(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: Mapping[str, ast.stmt]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _ATTRIBUTES and _is_array(node.value, call, names)
@@ -82,7 +74,7 @@ def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: Mapping[st
 
 def _is_array(node: ast.expr, call: ast.Call, names: set[str]) -> bool:
     """Whether it is the array, one of the same dtype that is made of it, or holds it."""
-    if node is call or (bool(names) and _path(node) in names):
+    if node is call or (bool(names) and path_of(node) in names):
         return True
     return any(_is_array(each, call, names) for each in _of_same_dtype(node))
 

@@ -44,3 +44,14 @@ def qualified_name(scopes: Sequence[ast.AST]) -> tuple[str, ...]:
     """The names of some scopes, the outermost first. What is asked of several functions is asked in the order of their
     names: that in which they stand in the text shall not decide where a limit cuts it off."""
     return tuple(getattr(scope, "name", "") for scope in scopes)
+
+
+def path_of(node: ast.expr) -> str | None:
+    """`self.a.b` for an attribute path on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join((node.id, *reversed(parts)))

@@ -6,7 +6,7 @@ import ast
 
 from tonumpy.inference.index.torch_words import FILLING, MOVES
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
 
 if TYPE_CHECKING:
@@ -94,17 +94,6 @@ def root_name(node: ast.expr) -> str | None:
             node = node.func
         else:
             return None
-
-
-def path_of(node: ast.expr) -> str | None:
-    """`self.a.b` for an attribute path on a name, else None."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    return ".".join((node.id, *reversed(parts)))
 
 
 def element_path(container: str, index: ast.expr) -> str | None:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from tonumpy.inference.index.syntax_lowering import Lowered
-from tonumpy.inference.index.bindings import FunctionNode, bound_names, names_given, names_in, path_of, root_name
+from tonumpy.inference.index.bindings import FunctionNode, bound_names, names_given, names_in, root_name
 from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.text.names import path_of
 
 
 def mutated_names(function: FunctionNode) -> frozenset[str]:

@@ -14,7 +14,6 @@ from tonumpy.inference.index.bindings import (
     names_given,
     names_in,
     parameter_names,
-    path_of,
     root_name,
 )
 from tonumpy.inference.index.changes import (
@@ -30,6 +29,7 @@ from tonumpy.inference.index.syntax_lowering import Lowered, lowered
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES
 from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge.methods import OF_DICTS_ALONE
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import SCOPES, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

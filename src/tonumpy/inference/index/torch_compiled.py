@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
-from tonumpy.inference.index.bindings import imports_among, path_of
+from tonumpy.inference.index.bindings import imports_among
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import ast
 import re
 from collections import Counter
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import SCOPES
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import bound_names, path_of
+from tonumpy.inference.index.bindings import bound_names
 from tonumpy.inference.index.torch_words import VIEWING
 from tonumpy.inference.memory.effects import writes_itself
 from tonumpy.inference.memory.regions import (
@@ -19,7 +19,7 @@ from tonumpy.inference.memory.regions import (
 )
 from tonumpy.inference.memory.state import State
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names, path_of
+from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     is_on_self,
@@ -42,7 +42,7 @@ from tonumpy.inference.summaries.known_callers import (
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
 from tonumpy.inference.transfer.targets import Targets
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.names import qualified_name
+from tonumpy.text.names import path_of, qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ import ast
 import re
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lattice.environment import NO_ACCELERATOR
 from tonumpy.inference.lattice.value_facts import with_facts
 from tonumpy.inference.lattice.values import Constant, NonTensor
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import is_cpu_literal, last_name
+from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.habits import flag_of_several
-from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, path_of, root_name
+from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, root_name
 from tonumpy.inference.knowledge.library_objects import makes_its_items
 from tonumpy.inference.knowledge.operands import are_given
 from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
@@ -45,6 +45,7 @@ from tonumpy.inference.transfer.habit_heuristics import apply_index_habits, appl
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Function

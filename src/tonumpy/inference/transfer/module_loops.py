@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    is_false,
-    path_of,
-    requires_grad_given,
-)
+from tonumpy.inference.index.bindings import is_false, requires_grad_given
 from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import loosened
@@ -21,6 +17,7 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.assignment import thaw
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import blocks_of, statements_of, walk
 
 if TYPE_CHECKING:

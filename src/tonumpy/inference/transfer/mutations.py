@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    SELF,
-    arguments_of,
-    filled_by,
-    path_of,
-)
+from tonumpy.inference.index.bindings import SELF, arguments_of, filled_by
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -39,6 +34,7 @@ from tonumpy.inference.transfer import argument_mutations, library_values, pytho
 from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
 from tonumpy.inference.transfer.calls import call_method
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame

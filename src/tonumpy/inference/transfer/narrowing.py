@@ -6,7 +6,7 @@ import ast
 from functools import reduce
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
-from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path, path_of
+from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import choices as choices_of
 from tonumpy.inference.lattice.dtypes import is_integral, join_dtype, may_lack
@@ -32,6 +32,7 @@ from tonumpy.inference.transfer.class_tests import as_instance, classes_asked_fo
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

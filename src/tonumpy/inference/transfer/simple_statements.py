@@ -14,7 +14,6 @@ from tonumpy.inference.index.bindings import (
     imports_of,
     key_path,
     names_given,
-    path_of,
     registered,
     root_name,
     set_by_call,
@@ -42,7 +41,7 @@ from tonumpy.inference.transfer.observation import evaluate_parts
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.deferred import PLAIN
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import path_of
 from tonumpy.inference.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sighting import Spot
 from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.candidates import is_in_row
+from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

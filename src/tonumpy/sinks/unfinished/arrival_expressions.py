@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 
-from tonumpy.inference.index.bindings import parameter_names, path_of, root_name
+from tonumpy.inference.index.bindings import parameter_names, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read, State
 from tonumpy.text.candidates import Site
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import children_of
 
 if TYPE_CHECKING:

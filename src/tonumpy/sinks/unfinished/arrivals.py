@@ -11,13 +11,13 @@ import ast
 import re
 from itertools import chain
 
-from tonumpy.inference.index.bindings import path_of, root_name
+from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import TRIES, walk
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import ast
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import defaults_of, imports_among, path_of
+from tonumpy.inference.index.bindings import defaults_of, imports_among
 from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.text.candidates import find_calls
-from tonumpy.text.names import is_cpu_literal, last_name
+from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS, may_hold_copies
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
