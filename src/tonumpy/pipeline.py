@@ -25,6 +25,7 @@ from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
     may_call_copies,
+    may_hold_approximations,
     may_hold_comments,
     may_hold_consumers,
     may_hold_copies,
@@ -257,7 +258,7 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings, risks: Call
     found = list[Judgement]()
     if of_arguments and hold_consumers:
         found += _judgements(_arguments(module, risks()), of_arguments, source, settings)
-        if "approx(" in source.text and "pytest" in source.text:
+        if may_hold_approximations(source.text):
             from tonumpy.sinks.approximations import infer_approximations  # only for files that hold such: start-up
 
             found += _judgements(infer_approximations(module, risks), of_arguments, source, settings)

@@ -17,7 +17,7 @@ from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
-from tonumpy.sinks.approximations import WORD, infer_approximations
+from tonumpy.sinks.approximations import infer_approximations
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.known import infer_known, sinks_in, told
@@ -28,6 +28,7 @@ from tonumpy.sinks.risk_flow import RiskFlow
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
+from tonumpy.text.prefilter import may_hold_approximations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +48,7 @@ class _Places(NamedTuple):
     """What may convert in a row."""
 
     row: int
+    risks: RiskFlow
     candidates: list[Candidate]
     sharers: list[Site]
     sinks: list[Site]
@@ -198,6 +200,7 @@ def _places(module: Module, row: int) -> _Places:
     given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
     return _Places(
         row,
+        risks,
         candidates,
         [each for each in sharers_in(module) if is_in_row(each.call, row)],
         sinks,
@@ -218,13 +221,17 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_implicit(module, places.given),
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
-        *(each for each in _approximations(module) if is_in_row(each.site.call, places.row)),
+        *_approximations(module, places),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
 
 
-def _approximations(module: Module) -> list[ImplicitConversion]:
-    return infer_approximations(module, lambda: RiskFlow(module.source)) if WORD in module.source.text else []
+def _approximations(module: Module, places: _Places) -> list[ImplicitConversion]:
+    if not may_hold_approximations(module.source.text):
+        return []
+    return [
+        each for each in infer_approximations(module, lambda: places.risks) if is_in_row(each.site.call, places.row)
+    ]
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite
 
-WORD = "approx("
 _EQUALITIES = (ast.Eq, ast.NotEq)
 
 
 def infer_approximations(module: Module, risks: Callable[[], RiskFlow]) -> list[ImplicitConversion]:
     """Those at risk, if only without habits, in the order of the text."""
     source = module.source
-    rows = sorted(set(source.rows_with(WORD)))
+    rows = sorted(set(source.rows_with("approx(")))
     found = candidates.find_operations(source, rows, (ast.Compare,), lambda node: _compared(node) is not None)
     sites = [
         site

@@ -45,7 +45,9 @@ SHARERS = (
 )
 # What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
-_MOVERS = ("cpu(", "host(", "device(", "offload(")
+# How the name of a function ends that says where its result is.
+PLACES_NAMED = ("cpu", "host", "device", "offload")
+_MOVERS = tuple(f"{place}(" for place in PLACES_NAMED)
 # Functions that give booleans: NumPy makes a tensor of uint8 of them where it was given one.
 BOOLEAN_UFUNCS = (
     *("isnan", "isfinite", "isinf", "signbit", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal"),
@@ -116,6 +118,11 @@ def may_hold_copies(text: str | bytes) -> bool:
 def may_call_copies(text: str) -> bool:
     """The same of a copy that a function of another file makes, whose name speaks of where its result is."""
     return "import" in text and any(map(text.__contains__, _MOVERS))
+
+
+def may_hold_approximations(text: str) -> bool:
+    """`x == pytest.approx(...)`"""
+    return "approx(" in text and "pytest" in text
 
 
 def may_hold_masks(text: str | bytes) -> bool:

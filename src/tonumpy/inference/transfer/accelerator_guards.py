@@ -13,6 +13,7 @@ from tonumpy.inference.lattice.environment import NO_ACCELERATOR
 from tonumpy.inference.lattice.value_facts import with_facts
 from tonumpy.inference.lattice.values import Constant, NonTensor
 from tonumpy.inference.transfer.members import resolve
+from tonumpy.inference.transfer.narrowing import is_relevant
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.syntax import walk
@@ -116,7 +117,7 @@ def enter_without_accelerator(frame: Frame, test: ast.expr, elsewhere: Iterable[
         frame.env.set(NO_ACCELERATOR, Constant(True))
 
     for path, expression in dict(_brought(elsewhere)).items():
-        if frame.is_relevant(path.split(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2])):
+        if is_relevant(frame, path):
             frame.refine(path, with_facts(resolve(frame, frame.evaluator.expression(frame, expression)), on_cpu=True))
 
 

@@ -71,12 +71,13 @@ def current_value(frame: Frame, subject: ast.expr) -> tuple[str, Value] | None:
         if path is not None and known is not None:
             return path, known
         path = None if container is None else key_path(container, subject.slice)
-    if path is None or not _is_relevant(frame, path):
+    if path is None or not is_relevant(frame, path):
         return None
     return path, resolve(frame, frame.evaluator.expression(frame, subject))
 
 
-def _is_relevant(frame: Frame, path: str) -> bool:
+def is_relevant(frame: Frame, path: str) -> bool:
+    """Whether what is asked depends on the variable, or the attribute of one, at the head of a path."""
     return frame.is_relevant(path.partition(".")[0]) or frame.is_relevant(".".join(path.split(".")[:2]))
 
 
@@ -303,7 +304,7 @@ def _narrow_to_string(frame: Frame, subject: ast.expr, text: str) -> None:
     """An attribute that no statement has set is not asked for what it was before: that may run a whole constructor."""
     path = path_of(subject) if isinstance(subject, ast.Attribute) else None
     if path is not None and frame.env.get(path) is None:
-        if _is_relevant(frame, path):
+        if is_relevant(frame, path):
             frame.refine(path, Constant(text))
         return
     current = current_value(frame, subject)

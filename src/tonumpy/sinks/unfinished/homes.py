@@ -12,7 +12,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
-from tonumpy.text.prefilter import CONSUMERS, may_hold_copies
+from tonumpy.text.prefilter import CONSUMERS, PLACES_NAMED, may_hold_copies
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _COPYING = frozenset("to type copy_ _foreach_copy_".split())
 MAX_LEVELS = 3  # of functions that call those that copy
 # Functions of other files are looked at whose names end with where their result is.
-_SPEAKING = re.compile(r"(?:cpu|host|device|offload)\(")
+_SPEAKING = re.compile(rf"(?:{'|'.join(PLACES_NAMED)})\(")
 _LONGEST = 100  # name that is looked for
 
 
