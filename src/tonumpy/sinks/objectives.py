@@ -9,7 +9,7 @@ import ast
 
 from tonumpy.inference.index.bindings import names_in, parameter_names
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.knowledge.callbacks import ROOTS, caller_of, functions_given, words_of
+from tonumpy.inference.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import roots_of
@@ -40,23 +40,30 @@ def find_given(module: Module, risks: RiskFlow) -> list[Site | ReturnSite]:
 
 def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
     """The `return` statements of such functions."""
-    if not any(map(source.text.__contains__, words_of(ROOTS))):
+    if not any(map(source.text.__contains__, WORDS)):
         return []
     names = imported(source)
     if not any(map(source.text.__contains__, words_of(roots_of(names)))):
         return []
-    rows = [node.lineno for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _called(node, names)]
-    calls = candidates.find_calls(source, sorted(set(rows)), lambda call: bool(_called(call, names)))
-    wanted: dict[int, str] = {}
-    at = set()
-    for site in calls:
-        called = _called(site.call, names)
-        for each in (each for function in _handed(site, called) for each in _returns(function)):
-            wanted.setdefault(id(each), called)
-            at.add(each.lineno)
-    sites = candidates.find_returns(source, sorted(at), lambda node: id(node) in wanted)
-    sites = [each._replace(called_by=wanted[id(each.call)]) for each in sites]
-    return [each for each in sites if each.call.value is not None and risks.reaches(each.call.value, each.scopes)]
+    wanted = _given_back(source, names)
+    sites = candidates.find_returns(source, sorted({each.lineno for each in wanted}), wanted.__contains__)
+    return [
+        each._replace(called_by=wanted[each.call])
+        for each in sites
+        if each.call.value is not None and risks.reaches(each.call.value, each.scopes)
+    ]
+
+
+def _given_back(source: Source, names: Names) -> dict[ast.Return, str]:
+    """The statements that give something back to a library, with the full name of what calls their function."""
+    calls = (node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
+    called = {node: name for node in calls if (name := _called(node, names))}
+    found: dict[ast.Return, str] = {}
+    for site in candidates.find_calls(source, sorted({node.lineno for node in called}), called.__contains__):
+        for function in _handed(site, called[site.call]):
+            for each in _returns(function):
+                found.setdefault(each, called[site.call])
+    return found
 
 
 def _called(call: ast.Call, names: Names) -> str:
@@ -69,8 +76,7 @@ def _called(call: ast.Call, names: Names) -> str:
 def _handed(site: Site, called: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     owner = class_around(site.scopes)
     around: tuple[Scope, ...] = tuple(scope for scope in site.scopes if not isinstance(scope, ast.ClassDef))
-    caller = caller_of(called)
-    for node in functions_given(site.call, caller) if caller is not None else ():
+    for node in functions_given(site.call, called):
         scopes = around if isinstance(node, ast.Name) else () if owner is None else (owner,)
         name = node.id if isinstance(node, ast.Name) else (path_of(node) or "").removeprefix("self.")
         for scope in reversed(scopes):

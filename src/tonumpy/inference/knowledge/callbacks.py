@@ -54,6 +54,9 @@ def words_of(roots: Set[str]) -> list[str]:
     return [*found, "optimize"] if "scipy" in roots else found
 
 
+WORDS = tuple(words_of(ROOTS))  # of all
+
+
 def caller_of(full_name: str) -> Caller | None:
     """The function of this name, if it calls what it is given."""
     return _OPTIMIZER if full_name.startswith(f"{OPTIMIZERS}.") else _CALLERS.get(full_name)
@@ -64,7 +67,9 @@ def named(full_name: str) -> str:
     return OPTIMIZERS if full_name.startswith(f"{OPTIMIZERS}.") else full_name
 
 
-def functions_given(call: ast.Call, caller: Caller) -> Iterator[ast.expr]:
-    """What stands in a call of one where a function is expected."""
-    yield from call.args[caller.position : caller.position + 1]
-    yield from (each.value for each in call.keywords if each.arg in caller.names)
+def functions_given(call: ast.Call, full_name: str) -> Iterator[ast.expr]:
+    """What stands in a call of this function where one is expected that it calls."""
+    caller = caller_of(full_name)
+    if caller is not None:
+        yield from call.args[caller.position : caller.position + 1]
+        yield from (each.value for each in call.keywords if each.arg in caller.names)
