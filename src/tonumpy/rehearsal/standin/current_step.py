@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
-import sys
-from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from tonumpy.rehearsal.standin.stacks import place_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -44,8 +44,8 @@ def indexed(frame: FrameType) -> Any:
 
 def _subscript(frame: FrameType) -> ast.Subscript | None:
     """What the place of the operation says; with Python 3.10, which knows the row alone, the one in the row."""
-    row, column, end_row, end_column = _place(frame)
-    lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, end_row + 1)]
+    row, end_row, column, end_column = place_of(frame)
+    lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, (end_row or row) + 1)]
     if column is not None and end_column is not None and lines:
         lines = _cut(lines, column, end_column)
     try:
@@ -67,15 +67,6 @@ def _cut(lines: list[str], column: int, end_column: int) -> list[str]:
 def _subscripts_in(tree: ast.AST) -> list[ast.Subscript]:
     """The outermost first."""
     return [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-
-
-def _place(frame: FrameType) -> tuple[int, int | None, int, int | None]:
-    row = frame.f_lineno or 0
-    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
-        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-        if place is not None and place[0] is not None and place[1] is not None:
-            return place[0], place[2], place[1], place[3]
-    return row, None, row, None
 
 
 def _held(node: ast.expr, frame: FrameType) -> Any:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.events import Event
+from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.events import Reason, Way
+    from tonumpy.rehearsal.events import Observer, Reason, Way
     from tonumpy.rehearsal.standin.stacks import Stacks
 
 
@@ -36,3 +37,11 @@ def event(
         error,
         is_handled=is_handled,
     )
+
+
+def tell(observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str) -> None:
+    """Tell of what is wrong without an error, in words; `what` it is, for the warning if that fails."""
+    try:
+        observer(event(tensor, way, (), None, stacks)._replace(about=words), tensor)
+    except Exception as problem:
+        warn(f"{what} is not told of ({type(problem).__name__}: {problem})")

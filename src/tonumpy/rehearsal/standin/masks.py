@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,7 @@ import torch
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import is_index
-from tonumpy.rehearsal.standin.event_of import event
-from tonumpy.rehearsal.standin.warning import warn
+from tonumpy.rehearsal.standin.event_of import tell
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer
@@ -34,8 +34,7 @@ class Masks:
     """Tells of what is taken for a mask and is none."""
 
     def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._observer = observer
-        self._stacks = stacks
+        self._tell = partial(tell, observer, stacks, "no mask", "a mask that is none")
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # the memory of such results
 
     def patch(self, patches: Patches) -> None:
@@ -95,9 +94,3 @@ class Masks:
     def _is_uint8(value: Any) -> bool:
         is_tensor = isinstance(value, torch.Tensor)
         return is_tensor and value.dtype == torch.uint8 and value.is_cpu and value.layout is torch.strided
-
-    def _tell(self, tensor: Any, words: str) -> None:
-        try:
-            self._observer(event(tensor, "no mask", (), None, self._stacks)._replace(about=words), tensor)
-        except Exception as problem:
-            warn(f"a mask that is none is not told of ({type(problem).__name__}: {problem})")

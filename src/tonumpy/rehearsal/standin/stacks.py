@@ -43,10 +43,14 @@ def _call(frame: FrameType) -> Call | None:
     code = frame.f_code
     if code.co_filename.startswith(_OWN):
         return None
-    row, end_row, column, end_column = frame.f_lineno, None, None, None
+    row, end_row, column, end_column = place_of(frame)
+    return Call(code.co_filename, row, code.co_name, end_row, column, end_column)
+
+
+def place_of(frame: FrameType) -> tuple[int, int | None, int | None, int | None]:
+    """The first and the last row, and the columns (bytes from 0), of what it is at; with Python 3.10 the row alone."""
     if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
-        place = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
+        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
         if place is not None and place[0] is not None:
-            first, end_row, column, end_column = place
-            row = first if first is not None else row
-    return Call(code.co_filename, row or 0, code.co_name, end_row, column, end_column)
+            return place[0], *place[1:]
+    return frame.f_lineno or 0, None, None, None

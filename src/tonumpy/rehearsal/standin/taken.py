@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import UNKNOWN, indexed, is_index, reads_item
-from tonumpy.rehearsal.standin.event_of import event
+from tonumpy.rehearsal.standin.event_of import tell
 from tonumpy.rehearsal.standin.taken_by_libraries import TakenByLibraries
-from tonumpy.rehearsal.standin.warning import warn
 from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class Taken:
     """Tells of tensors that are taken for values."""
 
     def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._observer = observer
-        self._stacks = stacks
+        self._tell = partial(tell, observer, stacks, "taken for values", "a tensor that is taken for values")
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
@@ -71,12 +70,6 @@ class Taken:
             return index(self_)
 
         patches.replace(torch.Tensor, "__index__", index_of)
-
-    def _tell(self, tensor: Any, words: str) -> None:
-        try:
-            self._observer(event(tensor, "taken for values", (), None, self._stacks)._replace(about=words), tensor)
-        except Exception as problem:
-            warn(f"a tensor that is taken for values is not told of ({type(problem).__name__}: {problem})")
 
 
 def _finds_itself(frame: FrameType) -> bool:

@@ -71,8 +71,9 @@ class TakenByLibraries:
         try:
             if library == "csv":
                 self._patch_csv(patches)
-            else:
-                self._patch_functions(library, patches)
+                return
+            self._patch_functions(library, patches)
+            if library != "numpy":  # of arrays TNP108 tells, and taken.py
                 self._patch_objects(library, patches)
         except Exception as problem:
             warn(f"{library} is not followed ({type(problem).__name__}: {problem})")
@@ -94,8 +95,8 @@ class TakenByLibraries:
             for kind in table().objects[library, text]:
                 owner = getattr(module, kind, None)
                 method, place = _METHODS.get(text) or (_method_in(text), 1)
-                if not method or owner is None or not hasattr(owner, method) or library == "numpy":
-                    continue  # of arrays TNP108 tells, and taken.py
+                if not method or owner is None or not hasattr(owner, method):
+                    continue
                 if method == "iloc":
                     owner, method = type(owner([0]).iloc), "__getitem__"
                 self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place), patches)
