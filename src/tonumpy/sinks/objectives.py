@@ -45,7 +45,7 @@ def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
     names = imported(source)
     if not any(map(source.text.__contains__, words_of(roots_of(names)))):
         return []
-    wanted = _given_back(source, names)
+    wanted = _returned_to_libraries(source, names)
     sites = candidates.find_returns(source, sorted({each.lineno for each in wanted}), wanted.__contains__)
     return [
         each._replace(called_by=wanted[each.call])
@@ -54,7 +54,7 @@ def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
     ]
 
 
-def _given_back(source: Source, names: Names) -> dict[ast.Return, str]:
+def _returned_to_libraries(source: Source, names: Names) -> dict[ast.Return, str]:
     """The statements that give something back to a library, with the full name of what calls their function."""
     calls = (node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
     called = {node: name for node in calls if (name := _called(node, names))}

@@ -9,6 +9,7 @@ import ast
 from weakref import WeakKeyDictionary
 
 from tonumpy.inference.index.bindings import imports_among
+from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = frozenset("model fullgraph dynamic backend mode options".split())
 _PARTIAL = ("partial", "functools.partial")
-# Methods of a module that give it back.
-_MOVES = frozenset("cuda cpu to eval train half float bfloat16 double requires_grad_".split())
 
 
 class Compiled(NamedTuple):
@@ -53,7 +52,10 @@ _KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, Compiled]] = WeakKeyDictionar
 
 def _before_moves(node: ast.expr) -> ast.expr:
     """`Net()` for `Net().cuda().eval()`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if not changes_module_in_place(name) and name not in ("eval", "train"):
+            break
         node = node.func.value
     return node
 
