@@ -348,13 +348,20 @@ _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
 
 
 def place_of(node: ast.Subscript) -> str | None:
-    """`batch['a']` for a literal key; the container itself for others."""
+    """`batch['a']` for a literal key; the container itself for others; None for items of what a call gives."""
     owner = path_of(node.value)
     if owner is None:
-        return root_name(node)
+        return None if _is_of_call(node) else root_name(node)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return f"{owner}[{node.slice.value!r}]"
     return owner
+
+
+def _is_of_call(node: ast.expr) -> bool:
+    """`x.to(y)[0]`: what a call gives is no part of `x`."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return isinstance(node, ast.Call)
 
 
 def _tells_parts(value: ast.expr) -> bool:

@@ -100,7 +100,7 @@ class Spellings:
         if not told or isinstance(told[0], ast.Starred) or is_dtype(told[0]):
             return False
         values = self._values(told[0], scopes, of_defaults=False, given=given)
-        return is_cpu_literal(told[0]) or any(map(_is_host, values))
+        return any(map(_is_host, [told[0], *values]))
 
     def _is_asked_for(self, asked: list[ast.expr], scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
         """Whether `non_blocking` is true."""
