@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from pathlib import Path
 
 import pytest
 from rehearsal_runs import needs_torch, rehearse
 
+from tonumpy import check_source
 from tonumpy.config import Settings
 from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import check
@@ -112,6 +114,42 @@ def test_arrays_that_a_copy_overwrites_are_told_where_they_are_read(tmp_path: Pa
     assert [(each["location"]["row"], each["code"]) for each in result.findings] == [
         (row, "TNP204") for row in marked
     ], result.err
+
+
+WAYS = Path(__file__).parents[1] / "fixtures/TNP204/measured_ways.py"
+DRIVER = """
+
+for way in ({names}):
+    torch.cuda.synchronize()
+    found = way()
+    print(way.__name__, *np.unique(found if isinstance(found, (np.ndarray, list, float)) else found[0]))
+"""
+# What is in the arrays; of the others all is 4. A network's own numbers are random.
+VALUES = {"arithmetic": 5, "out_pinned": 5, "side_stream_own": 8, "small_item": 64, "floatof": 64, "pred": 0}
+RANDOM = ("module", "grad")
+
+
+@pytest.mark.slow
+@needs_torch
+def test_each_measured_way_is_told_as_a_check_tells_it_and_gives_right_values(tmp_path: Path) -> None:
+    text = WAYS.read_text("utf-8")
+    ways = {each.name: each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)}
+    assert len(ways) == 40
+    (tmp_path / "ways.py").write_text(text + DRIVER.format(names=", ".join(ways)))
+    result = rehearse(tmp_path, "--", "ways.py")
+    seen = {(each["location"]["row"], each["code"]) for each in result.findings}
+    expected = {(each.start.row, each.code) for each in check_source(text, select=("TNP204",))}
+    # There torch refuses a result on the CPU where the operator runs (TensorIteratorBase::compute_types).
+    refused = ways["out_pinned"].body[1].lineno
+    assert seen == {*expected - {(refused + 1, "TNP204")}, (refused, "TNP109")}, result.err
+    wrong = {name for name, way in ways.items() if any(way.lineno <= row <= (way.end_lineno or 0) for row, _ in seen)}
+    assert len(wrong) == 24 and {"sync", "sleep", "module", "other_item"}.isdisjoint(wrong)
+    lines = [line.split() for line in result.err.splitlines()]
+    printed = {first: [float(each) for each in rest] for first, *rest in filter(None, lines) if first in ways}
+    assert printed.keys() == ways.keys()
+    assert {name: printed[name] for name in ways if name not in RANDOM} == {
+        name: [VALUES.get(name, 4)] for name in ways if name not in RANDOM
+    }
 
 
 MOVES = """

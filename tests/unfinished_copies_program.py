@@ -1,7 +1,9 @@
 """Ways to read what an asynchronous copy gives: a mark stands where nothing has waited for it."""
 
+import asyncio
 import io
 import pickle
+import time
 
 import numpy as np
 import torch
@@ -185,6 +187,15 @@ while not e.query():
 y.numpy()
 y = nb()
 torch.accelerator.synchronize()
+y.numpy()
+y = nb()
+time.sleep(0.2)
+y.numpy()
+y = nb()
+time.sleep(0.001)
+y.numpy()  # TNP204
+y = nb()
+asyncio.run(asyncio.sleep(0.2))
 y.numpy()
 y = nb()
 for _ in y:  # views alone

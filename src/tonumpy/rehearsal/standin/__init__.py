@@ -22,6 +22,7 @@ from tonumpy.rehearsal.standin import (
     factories,
     guards,
     moves,
+    pauses,
     registration,
     sending,
     several,
@@ -94,6 +95,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         mixing.patch(patches)
         copies = Copies(observer, stacks)
         copies.patch(patches, pinned)
+        pauses.patch(patches)
         Taken(observer, stacks).patch(patches)
         with warnings.catch_warnings():  # a build for CUDA says that it has kernels of its own
             warnings.simplefilter("ignore")
