@@ -31,6 +31,8 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
         value = frame.env.get(test.id)
         if isinstance(value, Constant) and isinstance(value.value, bool):
             return value.value
+    if isinstance(test, ast.Attribute) and (flag := _flag_put_here(frame, test)) is not None:
+        return flag
     if isinstance(test, (ast.Name, ast.Attribute)) and not frame.targets.calls:
         # What a call does not give, or the object was made without, is not there: `if self.transform:`.
         return False if same(frame.evaluator.expression(frame, test), NONE) else None
@@ -49,6 +51,18 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _constant_comparison(frame, test)
     return None
+
+
+def _flag_put_here(frame: Frame, test: ast.Attribute) -> bool | None:
+    """`self.freeze`, which this body has made what it was given, and nothing else in sight ever writes."""
+    if not isinstance(test.value, ast.Name):
+        return None
+    flag, owner = frame.env.get(f"{test.value.id}.{test.attr}"), frame.env.get(test.value.id)
+    if not isinstance(flag, Constant) or not isinstance(flag.value, bool) or not isinstance(owner, Instance):
+        return None
+    writing = [writers for _, writers, _ in frame.analysis.classes.writers_in_all(owner.cls, test.attr)]
+    is_written_once = len(writing) == 1 and len(writing[0].assigning) == 1 and not writing[0].changing
+    return flag.value if is_written_once and not owner.cls.module.text.says("writes", test.attr) else None
 
 
 def _constant_comparison(frame: Frame, test: ast.Compare) -> bool | None:
