@@ -267,7 +267,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "gradients that are lost (TNP203)",
-        ("inference/lost_gradients.py", "rules/lost_gradient.py"),
+        ("inference/lost_gradients.py", "inference/loss_functions.py", "rules/lost_gradient.py"),
         lambda: (gives("lost_gradients:loses_gradient", None),),
     ),
     Mechanism(

@@ -11,8 +11,9 @@ import ast
 from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name, loader_name
-from tonumpy.inference.index.bindings import Import, arguments_of, is_false, read_name
+from tonumpy.inference.index.bindings import Import, arguments_of, is_false, root_name
 from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
+from tonumpy.inference.loss_functions import OF_LOSSES, calls_model, is_loss_called, is_of_target, makes_loss
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -29,14 +30,13 @@ OF_INTEGERS = frozenset(
     "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
     " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
 )
-_OF_LOSSES = ("Loss", "Criterion")
 _FILL = frozenset("append appendleft extend insert".split())
 MAX_PASSES = 8  # over the assignments of one function
 
 
 @lru_cache(maxsize=1)  # one text may hold any number of candidates
 def _may_train_on_arrays(text: str) -> bool:
-    trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
+    trains = "backward(" in text or any(f"{word}(" in text for word in OF_LOSSES)
     return trains and any(f"{word}(" in text for word in INTO_TORCH)
 
 
@@ -48,7 +48,7 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     names = module.derived(Names, scopes[-1])
     arrays = names.made_of({id(candidate.call)})
     returned = {id(each) for each in names.calls if brings_back(each, {id(candidate.call)}, arrays)}
-    if not returned:
+    if not returned or any(map(is_of_target, names.makers_of(candidate.receiver))):
         return None
     tensors = names.made_of(returned)
     if _have_grad_wanted(names, tensors):
@@ -98,6 +98,10 @@ class Names:
             found |= more
             asked = more
         return found
+
+    def makers_of(self, node: ast.expr) -> list[ast.expr]:
+        """It, or what the name that it begins with is bound to."""
+        return [node, *self.parts.get(root_name(node) or "", ())]
 
     @cached_property
     def _bound_to(self) -> dict[int | str, set[str]]:
@@ -188,9 +192,11 @@ class Names:
         """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
         if not holds(value, nodes, names):
             return False
-        return not any(_may_learn(module, root) for root in self._roots(value, nodes, set()))
+        return not any(_may_learn(module, root) for root in self._roots(module, value, nodes, set()))
 
-    def _roots(self, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
+    def _roots(
+        self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]
+    ) -> Iterator[ast.Name | ast.Call]:
         """The names that a value is made of, and that the function does not bind, and the calls that make or call what
         may learn; what is in the nodes is not gone into."""
         waiting: list[ast.AST] = [value]
@@ -199,9 +205,10 @@ class Names:
             if id(node) in nodes:
                 continue
             if isinstance(node, ast.Call):
-                if self._may_learn(node, nodes):
+                is_loss = is_loss_called(node.func)
+                if self._may_learn(node, nodes) or (is_loss and calls_model(module, node.func)):
                     yield node
-                waiting += arguments_of(node) if _is_loss_called(node.func) else children_of(node)
+                waiting += arguments_of(node) if is_loss else children_of(node)
             elif not isinstance(node, ast.Name):
                 waiting += children_of(node)
             elif node.id not in self.parts:
@@ -221,10 +228,10 @@ class Names:
     def _may_learn(self, call: ast.Call, nodes: set[int]) -> bool:
         """Whether it makes something that requires grad of other things than the nodes, or calls what a name holds."""
         function = call.func
-        if isinstance(function, ast.Name) and function.id in self.parts and not _is_loss_called(function):
-            return not all(_makes_loss(value) for value in self.parts[function.id])
+        if isinstance(function, ast.Name) and function.id in self.parts and not is_loss_called(function):
+            return not all(makes_loss(value) for value in self.parts[function.id])
         if isinstance(function, ast.Call):
-            return not _makes_loss(function)
+            return not makes_loss(function)
         is_set = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
         if is_set or last_name(function) in ("requires_grad_", "Parameter"):
             return not holds(call, nodes, self.made_of(nodes))
@@ -248,18 +255,8 @@ def _learnt(call: ast.Call) -> Iterator[ast.expr]:
     if name in ("grad", "backward"):
         yield from (each.value for each in call.keywords if each.arg == "inputs")
         yield from call.args[1:2] if name == "grad" else ()
-    elif name[:1].isupper() and name not in INTO_TORCH and name != "Variable" and not name.endswith(_OF_LOSSES):
+    elif name[:1].isupper() and name not in INTO_TORCH and name != "Variable" and not name.endswith(OF_LOSSES):
         yield from call.args[:1]
-
-
-def _is_loss_called(function: ast.expr) -> bool:
-    """`criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
-    name = (read_name(function) or "").removeprefix("self.").lower()
-    return "loss" in name or "criterion" in name
-
-
-def _makes_loss(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and (last_name(node.func) or "").endswith(_OF_LOSSES)
 
 
 def _may_learn(module: Module, name: ast.Name | ast.Call) -> bool:
@@ -345,7 +342,7 @@ def trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
 def _is_loss(scopes: tuple[Scope, ...]) -> bool:
     """Whether it is the forward of a module that computes a loss."""
     owner = class_around(scopes)
-    return owner is not None and owner.name.endswith(_OF_LOSSES) and getattr(scopes[-1], "name", "") == "forward"
+    return owner is not None and owner.name.endswith(OF_LOSSES) and getattr(scopes[-1], "name", "") == "forward"
 
 
 def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:

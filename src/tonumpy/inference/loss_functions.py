@@ -1,0 +1,59 @@
+"""Which functions compute a loss of what they are given alone, and which call a model of their own; by names."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tonumpy.inference.index.bindings import Import, read_name, root_name
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
+
+if TYPE_CHECKING:
+    from tonumpy.inference.index.module import Module
+
+OF_LOSSES = ("Loss", "Criterion")
+# Networks that follow another, or are only asked: nothing is to be learnt through them.
+_ASKED_ALONE = re.compile(r"(?:^|_)(?:targets?|targ|teacher|ema|frozen|old|ref|reference)(?:_|\d|$)")
+
+
+def is_loss_called(function: ast.expr) -> bool:
+    """`criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
+    name = (read_name(function) or "").removeprefix("self.").lower()
+    return "loss" in name or "criterion" in name
+
+
+def makes_loss(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and (last_name(node.func) or "").endswith(OF_LOSSES)
+
+
+def calls_model(module: Module, function: ast.expr) -> bool:
+    """Whether what is called is a function or method of the module that calls what it was not given, and may learn:
+    `self.net(x)`, in `def critic_loss(self, target)`."""
+    name = last_name(function)
+    defined = (each for each in walk(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
+    return any(
+        isinstance(node, ast.Call) and not is_loss_called(node.func) and _is_variable(module, root_name(node.func))
+        for each in defined
+        for node in walk(each)
+    )
+
+
+def _is_variable(module: Module, root: str | None) -> bool:
+    """Whether it is an attribute of the object, or a name that the module binds to what it makes."""
+    bound = module.names.bindings.get(root or "")
+    is_made = bool(bound) and not all(isinstance(each, (Import, *SCOPES)) for each in bound or ())
+    return is_made or (root or "").startswith("self.")
+
+
+def is_of_target(made_by: ast.expr) -> bool:
+    """Whether a network that is only asked gives it: `self.target_net(x)[0].detach()`."""
+    node, called = made_by, ""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Call):
+            called = last_name(node.func) or ""
+            node = node.func
+        else:
+            node = node.value
+    return _ASKED_ALONE.search(called.lower()) is not None
