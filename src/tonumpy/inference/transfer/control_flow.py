@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import (
-    bound_names,
-    rewritten_element,
-)
+from tonumpy.inference.index.bindings import bound_names, rewritten_element
+from tonumpy.inference.index.generator_modes import mode_in_rounds
 from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
 from tonumpy.inference.lattice.evidence import cut_off
 from tonumpy.inference.lattice.joins import join
@@ -19,6 +17,7 @@ from tonumpy.inference.transfer.assignment import assign
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.contexts import enter_context, grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
+from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.members import EXCEPTION, item_of, resolve, subscript_of
 from tonumpy.inference.transfer.module_loops import change_modules
 from tonumpy.inference.transfer.narrowing import narrow
@@ -203,9 +202,12 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
     names = list(bound_names(statement.target))
     wanted = is_wanted(frame, statement, names)
     rewritten = rewritten_element(statement)
+    mode, mode_around = mode_in_rounds(frame.module, statement.iter), frame.grad_mode
 
     def start_pass() -> Continues:
         frame.row = statement.lineno  # again, after the body
+        if mode != "unchanged":
+            frame.set_grad_mode(inside(mode, mode_around))
         if wanted:
             assign(frame, statement.target, item_of(frame, evaluate(frame, statement.iter)), is_item=True)
         if rewritten is not None:
@@ -218,6 +220,8 @@ def _for(frame: Frame, statement: ast.For | ast.AsyncFor) -> Continues:
 
     if rewritten is None:
         goes_on = _loop(frame, statement, start_pass)
+        if mode != "unchanged":
+            frame.set_grad_mode(mode_around)
         change_modules(frame, statement)
         return goes_on
     elements: list[Value] = []
