@@ -1,5 +1,6 @@
 """Tensors that are taken for values or masks, and those that are not: a line that a rehearsal must tell of says so."""
 
+import contextlib
 import csv
 import importlib.util
 import io
@@ -76,3 +77,14 @@ print((~(bad | np.isinf(values))).all())  # TNP205
 print(np.arange(3)[bad])  # TNP205
 image = torch.tensor([1, 2, 3], dtype=torch.uint8)
 print(bad.sum(), ~np.isnan(values.numpy()), ~image, np.arange(9)[image], values[~torch.isnan(values)])
+table = torch.tensor([[0.5, float("nan")], [1.0, 2.0]])
+print(table[~np.isnan(table).any(1)].shape)  # TNP205
+print(np.arange(2)[np.isfinite(table).all(1)])  # TNP205
+print(table[np.isnan(table)], torch.where(np.isnan(table), 0, table), table.masked_fill(torch.isnan(table), 0))
+table[np.isfinite(table)] += 1
+with contextlib.suppress(RuntimeError):
+    table[np.isnan(table)] = 0  # TNP205
+with contextlib.suppress(RuntimeError):
+    table.masked_fill(np.isnan(table), 0)  # TNP205
+with contextlib.suppress(RuntimeError):
+    torch.masked_select(table, np.isnan(table))  # TNP205

@@ -173,7 +173,7 @@ class Mask(NamedTuple):
     """What is taken for a mask: what is done with it, the ufuncs' calls with the functions of torch that can stand for
     them, if all have one, and the arguments that are tensors."""
 
-    how: Literal["inverted", "index"]
+    how: Literal["inverted", "index", "refused"]
     in_torch: tuple[tuple[ast.Call, str], ...]
     tensors: tuple[ast.expr, ...]
 

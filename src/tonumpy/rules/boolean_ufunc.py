@@ -4,14 +4,15 @@
 
 Reports where the result of a boolean ufunc of NumPy (`np.isnan`, `isfinite`, `isinf`, `signbit`, `greater`, `less`,
 `equal`, `logical_and` and their like) or of another library (`shapely.contains_xy`), called with a CPU tensor, is
-inverted by `~` or is the index of an array.
+inverted by `~`, is the index of an array, or is what a tensor is filled or selected by.
 
 ## Why is this bad
 
 NumPy hands the result back as a tensor, and torch makes `uint8` of its booleans: 0 and 1. So `~np.isnan(t)` is 255 and
 254, both of which are true: `t[~np.isnan(t)]` keeps the NaN, `(~np.isnan(t)).all()` is always true, its sum is in the
 hundreds. As the index of an array 0 and 1 are rows: `array[np.isnan(t)]` takes the first two of them, again and again.
-Nothing raises.
+Nothing raises there. As the index of a tensor it is a mask still, but for an assignment of one value
+(`t[np.isnan(t)] = 0`), `masked_fill` and `masked_select`, for which torch 2.13 raises RuntimeError.
 
 ## Example
 
@@ -68,6 +69,8 @@ def check(conversion: ImplicitConversion) -> str | None:
         return None
     likely = "" if conversion.certainty == "tensor" else "likely "
     given = f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool"
+    if mask.how == "refused":
+        return f"{given}: torch fills and selects by no such mask, and raises RuntimeError"
     if mask.how == "index":
         return f"{given}: as an index of an array it takes the rows 0 and 1, and masks nothing"
     return f"{given}: `~` makes 255 and 254 of 0 and 1, which are both true"

@@ -18,7 +18,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.mask_uses import UFUNCS, Uses, full_name, names_of
 from tonumpy.text import candidates
 from tonumpy.text.candidates import Site, find_calls
-from tonumpy.text.names import path_of
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.sinks.mask_uses import Use
+
+
+_OF_ONE_VALUE = frozenset("float int item max mean median min sum".split())
 
 
 def infer_masks(module: Module) -> list[ImplicitConversion]:
@@ -59,12 +62,13 @@ def _conversion(
     seen = None if subscript is None else containers.get(id(subscript))
     is_array = seen is not None and dimensions_of(seen.receiver) is not None
     is_tensor = seen is not None and any(isinstance(each, Tensor) for each in members(seen.receiver))
-    if isinstance(use.node, ast.Subscript) and not is_array:
+    is_refused = isinstance(use.node, ast.Call) or (is_tensor and _gives_one_value(use))
+    if isinstance(use.node, ast.Subscript) and not is_array and not is_refused:
         return None  # as an index of a tensor it is a mask still
     call, certainty = next((call, sure) for call in use.calls if (sure := _certainty(call, observed)) is not None)
     in_torch = () if is_array else _in_torch(use.calls, observed, names)
     is_direct = call in walk(use.node)  # else the name may be used elsewhere, too
-    how: Literal["inverted", "index"] = "index" if isinstance(use.node, ast.Subscript) else "inverted"
+    how: Literal["inverted", "index", "refused"] = "index" if isinstance(use.node, ast.Subscript) else "inverted"
     tensors = tuple(node for each in use.calls for node in _tensors_given(each, observed))
     return ImplicitConversion(
         Site(call, use.scopes, (), use.statement, None),
@@ -81,7 +85,7 @@ def _conversion(
         bit=None,
         of_items=None,
         keeps_value=bool(in_torch) and is_direct and (is_tensor or use.is_alone),
-        mask=Mask(how, in_torch, tensors),
+        mask=Mask("refused" if is_refused else how, in_torch, tensors),
     )
 
 
@@ -110,6 +114,16 @@ def _tensors_given(call: ast.Call, observed: Observations) -> list[ast.expr]:
 
 def _subscript(use: Use) -> ast.Subscript | None:
     return use.node if isinstance(use.node, ast.Subscript) else use.around
+
+
+def _gives_one_value(use: Use) -> bool:
+    """`t[mask] = 0`, which torch does by `masked_fill_`: it takes no mask of uint8, as other assignments do."""
+    statement = use.statement
+    if not isinstance(statement, ast.Assign) or use.node not in statement.targets:
+        return False
+    value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
+    is_named = isinstance(value, ast.Attribute) and value.attr in ("nan", "inf", "pi")
+    return isinstance(value, ast.Constant) or is_named or last_name(getattr(value, "func", value)) in _OF_ONE_VALUE
 
 
 def _tensor(value: Value) -> Tensor | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_among
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.candidates import find_calls
+from tonumpy.text.candidates import find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,14 +33,15 @@ UFUNCS = {
 # Methods after which a mask of 0 and 1 is one still.
 _KEEPING = frozenset("all any clone contiguous cpu detach flatten numpy ravel reshape squeeze t transpose view".split())
 _REDUCING = frozenset("all any sum item float int long tolist nonzero bool double".split())
+_FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
 _JOINING = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 class Use(NamedTuple):
-    """A mask that is inverted, or that is the index of `container`; `around`: what the inverse is the index of, and
-    `is_alone`: or a method of its own is called. `calls` are the ufuncs that the mask is made of."""
+    """A mask that is inverted, that is an index, or that a call fills or selects by; `around`: what the inverse is the
+    index of, and `is_alone`: or a method of its own is called. `calls` are the ufuncs that the mask is made of."""
 
-    node: ast.UnaryOp | ast.Subscript
+    node: ast.UnaryOp | ast.Subscript | ast.Call
     calls: _Calls
     scopes: tuple[Scope, ...]
     statement: ast.stmt
@@ -66,14 +68,16 @@ class Uses:
         self._masks: dict[str, _Calls] = {}  # of that
         self._helpers: dict[tuple[int, str], _Calls] = {}  # what functions return, by the class or module around
         self._kept: dict[int, dict[str, _Calls]] = {}  # attributes of self that hold masks, by the class
+        self._keys: dict[str, _Calls] = {}  # literal keys under which there is nothing else
 
     def found(self) -> Iterator[Use]:
         scopes = self._scopes_calling(BOOLEAN_UFUNCS, self._is_ufunc)
         try:
+            scopes |= self._note_keys([*scopes.values()])
             for each in scopes.values():
                 self._note_helper(each)
             if self._helpers:
-                names = {name.rpartition(".")[2] for _, name in self._helpers}
+                names = {name.rpartition(".")[2].partition("[")[0] for _, name in self._helpers}
                 scopes |= self._scopes_calling(names, lambda call: last_name(call.func) in names)
             for each in [each for each in scopes.values() if _class_of(each) is not None]:
                 scopes |= self._note_attributes(each)
@@ -92,6 +96,25 @@ class Uses:
         rows = sorted({self._source.position_at(each.start()).row for each in pattern.finditer(self._source.text)})
         return {id(site.scopes[-1]): site.scopes for site in find_calls(self._source, rows, is_wanted)}
 
+    def _note_keys(self, scopes: list[tuple[Scope, ...]]) -> dict[int, tuple[Scope, ...]]:
+        """The literal keys under which the file puts masks alone; the scopes that use them."""
+        made: dict[str, list[_Calls]] = {}
+        for each in scopes:
+            self._masks = self._masks_in(each)
+            for key, value in _keyed(each[-1]):
+                made.setdefault(key, []).append(self._made_of(value))
+        keys = {key for key, found in made.items() if all(found)}
+        if not keys:
+            return {}
+        written = Counter(key for node in walk(self._source.tree) for key, _ in _pairs_of_keys(node))
+        self._keys = {key: _joined(made[key]) for key in keys if written[key] == len(made[key])}
+        rows = [row for row, line in enumerate(self._source.text.splitlines(), 1) if any(key in line for key in keys)]
+        sites = find_operations(self._source, rows, (ast.Subscript,), self._is_keyed)
+        return {id(site.scopes[-1]): site.scopes for site in sites}
+
+    def _is_keyed(self, node: ast.Subscript) -> bool:
+        return isinstance(node.slice, ast.Constant) and node.slice.value in self._keys
+
     def _note_helper(self, scopes: tuple[Scope, ...]) -> None:
         """Whether a function returns masks alone: `def invalid(x): return np.isnan(x)`."""
         function = scopes[-1]
@@ -99,11 +122,21 @@ class Uses:
             return
         self._masks = self._masks_in(scopes)
         statements = [each for each in statements_of(function.body) if isinstance(each, ast.Return)]
-        made = [self._made_of(each.value) for each in statements if each.value is not None]
-        if made and len(made) == len(statements) and all(made):
-            owner = _class_of(scopes)
-            name = function.name if owner is None else f"self.{function.name}"
-            self._helpers[id(owner), name] = tuple(call for each in made for call in each)
+        owner = _class_of(scopes)
+        name = function.name if owner is None else f"self.{function.name}"
+        returned = [each.value for each in statements if each.value is not None]
+        if not returned or len(returned) != len(statements):
+            return
+        self._note_returned(id(owner), name, returned)
+        pairs = [each.elts for each in returned if isinstance(each, ast.Tuple)]
+        if len(pairs) == len(returned) and len({*map(len, pairs)}) == 1:
+            for at, parts in enumerate(zip(*pairs, strict=True)):
+                self._note_returned(id(owner), f"{name}[{at}]", parts)
+
+    def _note_returned(self, owner: int, name: str, returned: Iterable[ast.expr]) -> None:
+        made = [*map(self._made_of, returned)]
+        if all(made):
+            self._helpers[owner, name] = _joined(made)
 
     def _note_attributes(self, scopes: tuple[Scope, ...]) -> dict[int, tuple[Scope, ...]]:
         """The attributes of self that methods give masks alone; the methods of such a class."""
@@ -117,9 +150,7 @@ class Uses:
             for name, values in _bound_in(method[-1]).items():
                 if name.startswith("self."):
                     kept.setdefault(name, []).extend(self._made_of(value) for value in values)
-        self._kept[id(owner)] = {
-            name: tuple(call for each in made for call in each) for name, made in kept.items() if all(made)
-        }
+        self._kept[id(owner)] = {name: _joined(made) for name, made in kept.items() if all(made)}
         return methods if self._kept[id(owner)] else {}
 
     @cached_property
@@ -136,7 +167,7 @@ class Uses:
         for name, values in [*bound.items(), *bound.items()]:  # twice, as a name may be bound to a later one
             made = [self._made_of(value) for value in values]
             if all(made):
-                self._masks[name] = tuple(call for each in made for call in each)
+                self._masks[name] = _joined(made)
             elif not name.startswith("self."):
                 self._masks.pop(name, None)
         return self._masks
@@ -167,9 +198,14 @@ class Uses:
                     yield Use(node, calls, scopes, statement, around, is_alone)
                     continue
             if isinstance(node, ast.Subscript):
-                calls = self._made_of(node.slice)
+                indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+                calls = _joined(map(self._made_of, indices))
                 if calls:
                     yield Use(node, calls, scopes, statement, None, is_alone=False)
+            if isinstance(node, ast.Call) and last_name(node.func) in _FILLING:
+                calls = _joined(map(self._made_of, [*node.args[:2], *(each.value for each in node.keywords)]))
+                if calls:
+                    yield Use(node, calls, scopes, statement, None, is_alone=True)
             stack.extend((child, node) for child in children_of(node) if not isinstance(child, SCOPES))
 
     def _made_of(self, node: ast.expr) -> _Calls:
@@ -183,15 +219,54 @@ class Uses:
                 inner = tuple(call for each in node.args for call in self._made_of(each))
                 return inner or (node,)
             function = node.func
-            helper = self._helpers.get((id(_class_of(self._scope)), path_of(function) or ""))
-            helper = helper or self._helpers.get((id(None), path_of(function) or ""))
-            if helper is not None:
+            if helper := self._returned_by(node):
                 return helper
             if isinstance(function, ast.Attribute) and function.attr in _KEEPING:
                 return self._made_of(function.value)
         if isinstance(node, ast.Subscript):
-            return self._made_of(node.value)
+            at = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if isinstance(at, str):
+                return self._keys.get(at, ())
+            return self._returned_by(node.value, f"[{at}]") or self._made_of(node.value)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self._made_of(node.elt)
+        if isinstance(node, (ast.List, ast.Tuple)):
+            made = [*map(self._made_of, node.elts)]
+            return _joined(made) if all(made) else ()
         return ()
+
+    def _returned_by(self, node: ast.expr, part: str = "") -> _Calls:
+        """What a function of the file returns, or a part of that."""
+        name = (path_of(node.func) or "") + part if isinstance(node, ast.Call) else ""
+        own = self._helpers.get((id(_class_of(self._scope)), name), ())
+        return own or self._helpers.get((id(None), name), ())
+
+
+def _joined(made: Iterable[_Calls]) -> _Calls:
+    return tuple(call for each in made for call in each)
+
+
+def _keyed(scope: Scope) -> Iterator[tuple[str, ast.expr]]:
+    """What a scope puts under literal keys."""
+    for statement in statements_of(scope.body):
+        if not isinstance(statement, SCOPES):
+            yield from _pairs_of_keys(statement)
+            for part in own_expressions(statement):
+                yield from (pair for node in walk(part) for pair in _pairs_of_keys(node))
+
+
+def _pairs_of_keys(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """`{"bad": x}`, `dict(bad=x)`, `found["bad"] = x`."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
+    elif isinstance(node, ast.Call) and last_name(node.func) == "dict":
+        yield from ((each.arg, each.value) for each in node.keywords if each.arg is not None)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+                yield str(target.slice.value), node.value
 
 
 def _bound_in(scope: Scope) -> dict[str, list[ast.expr]]:
@@ -203,9 +278,13 @@ def _bound_in(scope: Scope) -> dict[str, list[ast.expr]]:
         elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
             pairs = [(statement.target, statement.value)]
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            pairs = _pairs(statement.target, statement.iter)
+            pairs = _pairs(statement.target, _each_of(statement.iter))
         else:
             pairs = []
+        for part in own_expressions(statement):
+            for node in walk(part):
+                if isinstance(node, ast.comprehension):
+                    pairs += _pairs(node.target, _each_of(node.iter))
         for target, value in pairs:
             if (place := _place_of(target)) is not None:
                 bound.setdefault(place, []).append(value)
@@ -216,10 +295,19 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     """Each name of an assignment with what it is bound to; with the whole value where its part is not written there."""
     if not isinstance(target, (ast.Tuple, ast.List)):
         return [(target, value)]
-    parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    parts: list[ast.expr] = list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else []
     if len(parts) != len(target.elts):
-        parts = [ast.Tuple([value], ast.Load())] * len(target.elts)
+        parts = [ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
     return [pair for each, part in zip(target.elts, parts, strict=True) for pair in _pairs(each, part)]
+
+
+def _each_of(iterated: ast.expr) -> ast.expr:
+    """What stands for an item: the items of what `zip` is given, or the iterable itself."""
+    name = last_name(iterated.func) if isinstance(iterated, ast.Call) else None
+    if isinstance(iterated, ast.Call) and name in ("zip", "enumerate"):
+        numbers = [ast.Constant(0)] if name == "enumerate" else []
+        return ast.Tuple([*numbers, *map(_each_of, iterated.args)], ast.Load())
+    return iterated
 
 
 def _place_of(node: ast.expr) -> str | None:

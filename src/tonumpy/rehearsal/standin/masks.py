@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.stacks import Stacks
 
 # Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
-_JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous")
+_JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
+_FILLING = ("masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_")
 _INVERTING = ("__invert__", "bitwise_not")
 _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
+
+_REFUSED = f"{_GIVES}: torch fills and selects by no such mask, and raises RuntimeError"
 
 
 class Masks:
@@ -63,6 +66,32 @@ class Masks:
             patches.replace(tensor, name, self._joining(getattr(tensor, name)))
         for owner, name in (*((tensor, each) for each in _INVERTING), (torch, "bitwise_not")):
             patches.replace(owner, name, self._inverting(getattr(owner, name)))
+
+        for owner, name in (*((tensor, each) for each in _FILLING), (torch, "masked_fill"), (torch, "masked_select")):
+            patches.replace(owner, name, self._filling(getattr(owner, name)))
+        patches.replace(tensor, "__setitem__", self._setting(tensor.__setitem__))
+
+    def _filling(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def filled(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._made and any(map(self._is_one, (*args, *kwargs.values()))):
+                self._tell(self_, _REFUSED)
+            return function(self_, *args, **kwargs)
+
+        return filled
+
+    def _setting(self, function: Any) -> Any:
+        """Torch sets one value by `masked_fill_`, and others by what takes a mask of uint8."""
+
+        @functools.wraps(function)
+        def set_item(self_: Any, key: Any, value: Any) -> None:
+            if self._made and any(map(self._is_one, key if isinstance(key, tuple) else (key,))):
+                is_one_value = value.numel() == 1 if isinstance(value, torch.Tensor) else np.isscalar(value)
+                if is_one_value:
+                    self._tell(self_, _REFUSED)
+            function(self_, key, value)
+
+        return set_item
 
     def _joining(self, function: Any) -> Any:
         made = self._made
