@@ -3,16 +3,16 @@
 #
 # Guess: what torch takes as a mask in `t[mask]` it takes in `t[mask] = 0`, too, and in `masked_fill`. NumPy's isnan and
 #   its like hand their result back to a CPU tensor, and torch makes a tensor of uint8 of it.
-# Behaviour: such a mask reads the right values, and takes as many values as it has places, but for one value torch calls
-#   `masked_fill_`, which refuses all but booleans: the usual `t[np.isnan(t)] = 0` raises RuntimeError. `torch.where`
-#   takes it, `masked_fill` and `masked_select` do not.
+# Behaviour: such a mask reads the right values, and takes two values for two places, but for one value torch calls
+#   `masked_fill_`, which refuses all but booleans: `t[np.isnan(t)] = 0` raises RuntimeError, and so does `+= 1` as soon
+#   as there is one NaN alone. `torch.where` takes it, `masked_fill` and `masked_select` do not.
 #
 # Output seen:
 #   dtype: torch.uint8
 #   t[mask]: [nan]
 #   t[mask] = tensor of one: RuntimeError
 #   t[mask] = 0: RuntimeError
-#   t[mask] += 1: [1.0, nan, 3.0]
+#   t[mask] += 1: RuntimeError
 #   two[mask] = two values: [8.0, 1.0, 9.0]
 #   torch.where: [1.0, 0.0, 3.0]
 #   masked_fill: RuntimeError
