@@ -7,6 +7,7 @@ Reports a conversion of a tensor whose dtype is proved to have no NumPy counterp
 args.bf16 else torch.float32`, `DTYPES[args.dtype]`, and, in a module that speaks of bfloat16, `getattr(torch,
 args.dtype)`. The output of a module that was cast as a whole, `Net().to(torch.bfloat16)`, is among them, and what a
 product, a linear or convolutional layer, or a module that ends in one gives in the block of `with torch.autocast(...)`.
+So are the buffers and parameters of such dtypes that a module in sight registers, reached through `state_dict()`.
 What else autocast makes, or a default dtype, is not; a rehearsal finds that.
 
 ## Why is this bad

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.class_bodies import moves_itself, moves_parts
 from tonumpy.inference.index.torch_words import MOVING
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.dtypes import is_real
+from tonumpy.inference.lattice.dtypes import is_real, may_lack
 from tonumpy.inference.lattice.evidence import of_code, only
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.values import (
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.summaries.analysis import Analysis
+
+
+_LACKING = r"bfloat16|float8|complex32|chalf|quantize_per_"
+_REGISTERED = re.compile(
+    r"register_(?:(buffer)|parameter)\(\s*[\"'](\w+)[\"']|\bself\.(\w+)[ \t]*=[ \t]*(?:\w+\.){0,2}Parameter\("
+)
 
 
 class ModuleObjects:
@@ -125,6 +132,18 @@ class ModuleObjects:
         return self._analysis.module.words.may_thaw or any(
             owner.module.words.may_thaw for owner in self._analysis.classes.ancestors(cls)
         )
+
+    def dtypes_registered(self, instance: Instance, method: str) -> dict[str, str | None]:
+        """Those of the buffers and parameters that a method of a module gives, by their names, if NumPy lacks one."""
+        found: dict[str, str | None] = {}
+        for owner in self._analysis.classes.ancestors(instance.cls):
+            if owner.module.text.says("shows", _LACKING):
+                for of_buffers, registered, assigned in _REGISTERED.findall(owner.module.text.of(owner.node)):
+                    name = registered or assigned
+                    if not method.endswith("parameters" if of_buffers else "buffers"):
+                        value = self._analysis.attributes.attribute(instance, name)
+                        found[name] = value.dtype if isinstance(value, Tensor) else None
+        return found if any(map(may_lack, found.values())) else {}
 
     def may_move(self, instance: Instance, name: str, value: Value) -> bool:
         """Whether an attribute that holds this may go where its object is sent."""

@@ -19,19 +19,21 @@ from tonumpy.inference.knowledge.libraries.rows import (
     promise_of,
 )
 from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.dtypes import may_lack
+from tonumpy.inference.lattice.dtypes import choice_of, may_lack
 from tonumpy.inference.lattice.evidence import joined
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import dtype_of, evidence_in
+from tonumpy.inference.lattice.value_facts import dtype_of, evidence_in, mapped
 from tonumpy.inference.lattice.values import (
     Arguments,
     DeviceTaint,
     Function,
     Instance,
     LibraryObject,
+    Mapping,
     Method,
     NonTensor,
     Sequence,
+    Tensor,
     Unknown,
     Value,
 )
@@ -171,7 +173,23 @@ def call_inherited(frame: Frame, owner: Instance, name: str, arguments: Argument
         return moved(owner, name, arguments)
     if owner.on_cpu is True and (owner.is_moved or frame.analysis.modules.may_have_moved_parts(owner.cls)):
         owner = owner._replace(on_cpu=None)  # `state_dict()` and `parameters()` hold those of all parts
-    return keep(frame, promise, owner, arguments)
+    made = keep(frame, promise, owner, arguments)
+    if owner.dtype is not None or name not in _OF_PARTS:
+        return made
+    dtypes = frame.analysis.modules.dtypes_registered(owner, name)
+    return _of_dtypes(made, dtypes) if dtypes else made
+
+
+_OF_PARTS = frozenset("state_dict buffers named_buffers parameters named_parameters".split())
+
+
+def _of_dtypes(made: Value, dtypes: dict[str, str | None]) -> Value:
+    """What a module gives of all that it has registered: under each name that of its dtype."""
+    if isinstance(made, Mapping) and isinstance(made.other, Tensor):
+        return Mapping(tuple((name, made.other._replace(dtype=dtype)) for name, dtype in dtypes.items()), made.other)
+    if isinstance(made, Tensor):
+        return made._replace(dtype=choice_of((*dtypes.values(), None)))
+    return mapped(made, lambda part: _of_dtypes(part, dtypes))
 
 
 def grad_left_by_inherited(bases: list[str], module: Instance, name: str) -> Fact:

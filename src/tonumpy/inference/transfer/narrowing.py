@@ -8,8 +8,8 @@ from functools import reduce
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.lattice.dtypes import OTHER, choice_of, is_integral, join_dtype, may_lack
 from tonumpy.inference.lattice.dtypes import choices as choices_of
-from tonumpy.inference.lattice.dtypes import is_integral, join_dtype, may_lack
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import dtype_of, may_be, members, tensor_facts, with_facts, with_facts_of
@@ -90,7 +90,11 @@ def _narrow_to_whole_numbers(frame: Frame, subject: ast.expr) -> None:
     """Integers and truth values never require grad. Nobody asks like this about complex numbers."""
     current = current_value(frame, subject)
     if current is not None:
-        frame.refine(current[0], with_facts(current[1], requires_grad=False))
+        value = with_facts(current[1], requires_grad=False)
+        if isinstance(value, Tensor) and may_lack(value.dtype):
+            others = [each for each in choices_of(value.dtype) if "float" not in each and each != OTHER]
+            value = value._replace(dtype=choice_of(others))
+        frame.refine(current[0], value)
 
 
 def _drop(frame: Frame, subject: ast.expr, dropped: Value) -> None:
