@@ -95,6 +95,7 @@ class Expressions:
         for place in [each for each in names if each.startswith(f"{name}[")]:
             del names[place]
         names[name] = held
+        self._given.pop(name, None)
         self._parts.discard(name)
         if isinstance(value, ast.Dict) and held:
             self._bind_keys(name, value)
@@ -166,7 +167,17 @@ class Expressions:
 
     def _either(self, node: ast.IfExp) -> Copies:
         self._test(node.test)
-        return self._value(node.body) | self._value(node.orelse)
+        decided = self._decided(node.test)
+        found = NO_COPIES if decided is False else self._value(node.body)
+        return found if decided else found | self._value(node.orelse)
+
+    def _decided(self, test: ast.expr) -> bool | None:
+        """What a flag is that the call at hand has given the function, or its default."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inverse = self._decided(test.operand)
+            return None if inverse is None else not inverse
+        told = self._given.get(test.id) if isinstance(test, ast.Name) else None
+        return told.value if isinstance(told, ast.Constant) and isinstance(told.value, bool) else None
 
     def _any_of(self, node: ast.BoolOp) -> Copies:
         return self._all(node.values)

@@ -90,7 +90,9 @@ class Walk(Calls):
 
     def _if(self, statement: ast.If) -> None:
         self._test(statement.test)
-        if not statement.orelse and self._is_about_copies(statement.test):
+        if (decided := self._decided(statement.test)) is not None:
+            self._block(statement.body if decided else statement.orelse)
+        elif not statement.orelse and self._is_about_copies(statement.test):
             self._only_branch(statement.body)
         else:
             self._branches(statement.body, statement.orelse)

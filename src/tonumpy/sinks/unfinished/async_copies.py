@@ -124,7 +124,9 @@ class Spellings:
         defaults = dict(defaults_of(inner.args)) if isinstance(inner, FUNCTIONS) else {}
         if name in defaults:
             return [defaults[name]] if of_defaults else []
-        bound = [*_bound(inner.body, name)] or [*_bound(self._source.tree.body, name)]
+        outer = scopes[-2].body if name.startswith("self.") and len(scopes) > 1 else []
+        methods = [statement for each in outer if isinstance(each, FUNCTIONS) for statement in each.body]
+        bound = [*_bound(methods or inner.body, name)] or [*_bound(self._source.tree.body, name)]
         return bound if len({ast.dump(each) for each in bound}) == 1 else []
 
 
