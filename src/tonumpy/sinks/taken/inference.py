@@ -9,6 +9,7 @@ from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
+    Constant,
     LibraryObject,
     Mapping,
     NonTensor,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Scope, Site
 
+_OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
 _DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
@@ -254,6 +256,7 @@ def _made(
     tensor = held.tensor
     # The same object may be looked for under that key.
     confidence: Confidence = "medium" if is_put else confidence_in(word, library)
+    is_whole = is_whole or (held.given == "number" and tensor.dimensions is None and library not in _OF_ONE)
     yield ImplicitConversion(
         site,
         spelt(site.call.func if isinstance(site.call, ast.Call) else site.call),
@@ -352,10 +355,14 @@ def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:
 
 
 def _tensor(value: Value) -> Tensor | None:
-    """The tensor that a value surely is; numbers beside it do not count."""
+    """The tensor that a value surely is; numbers beside it do not count, nor the None that it was before."""
     tensors = [each for each in members(value) if isinstance(each, Tensor)]
-    others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
+    others = [each for each in members(value) if not isinstance(each, Tensor) and not _is_plain(each)]
     return tensors[0] if len(tensors) == 1 and not others else None
+
+
+def _is_plain(value: Value) -> bool:
+    return is_number(value) or (isinstance(value, Constant) and value.value is None)
 
 
 def _library_of(value: Value) -> str:
