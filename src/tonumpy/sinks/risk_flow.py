@@ -202,7 +202,8 @@ class RiskFlow:
         if isinstance(node.ctx, ast.Store):  # `x.requires_grad = True`, as what is stored in `x`
             return None if kinds & (GRAD | TENSOR) else []
         if node.attr in _PLAIN_ATTRIBUTES:
-            return []
+            # `self.dtype = torch.bfloat16 if ... else torch.float32`
+            return _read_of(self._index.into_attribute("dtype"), kinds & FORM, part) if node.attr == "dtype" else []
         if kinds & (GRAD | TENSOR) and node.attr in _GRAD_ATTRIBUTES:
             return None
         if kinds & FORM and _is_of_form(node.attr):
