@@ -273,7 +273,7 @@ class RiskIndex:
 
     def _add(self, target: ast.expr, value: ast.expr, unit: Unit, part: Part, place: Part = None) -> None:
         """A value, or a part of it, goes into a name, and into each object on the way to an attribute or an item."""
-        is_bound = isinstance(target, ast.Name)
+        is_bound = isinstance(target, ast.Name) and place is None
         while not isinstance(target, ast.Name):
             if isinstance(target, ast.Attribute):
                 self.flows.setdefault((None, f".{target.attr}"), []).append((value, unit, place, part))
@@ -295,7 +295,7 @@ class RiskIndex:
         self.flows.setdefault((where, target.id), []).append((value, unit, place, part))
         if is_bound:
             self.bound.add((where, target.id))
-        elif where is not None:
+        elif where is not None and (where, target.id) not in self.bound and (where, target.id) not in self.parameters:
             self.flows.setdefault((None, target.id), []).append((value, unit, place, part))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ImplicitConversion, Taken
-from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
@@ -16,6 +15,7 @@ from tonumpy.inference.lattice.values import (
     Sequence,
     Symbol,
     Tensor,
+    Unknown,
     Value,
     is_number,
     is_text,
@@ -24,10 +24,10 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import spelt
+from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_given
 from tonumpy.sinks.taken.places import find_taken
 from tonumpy.sinks.taken.table import confidence_in, methods, table
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place
-    from tonumpy.text.candidates import OperationSite, Scope, Site
+    from tonumpy.text.candidates import OperationSite, Site
 
 _OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
-_DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
 
@@ -111,7 +110,10 @@ def _in_method(
         yield from _by_place(site, call, seen, library, methods().get(library, {}).get(name, ()))
         if name == "assign":
             yield from _in_columns(site, call, seen, library)
-    elif isinstance(seen.receiver, (Mapping, Sequence)) or _is_dict(seen.receiver):
+    elif is_counter(seen.receiver) and name == "update":
+        yield from _by_place(site, call, seen, "collections", table().functions["collections.Counter"])
+        return
+    elif isinstance(seen.receiver, Sequence) or is_dict(seen.receiver) or is_set_given(site, seen.receiver):
         library = "builtins"
     if library and seen.arguments.positional and call.args:
         yield from _by_first(site, call.args[0], seen.arguments.positional[0], name, library)
@@ -161,7 +163,7 @@ def _only_item(node: ast.expr, value: Value) -> tuple[ast.expr, Value] | None:
 
 def _is_method_of_set(site: Site | OperationSite) -> bool:
     function = site.call.func if isinstance(site.call, ast.Call) else None
-    return isinstance(function, ast.Attribute) and _is_set(function.value, site)
+    return isinstance(function, ast.Attribute) and is_set(function.value, site)
 
 
 def _by_place(
@@ -192,7 +194,8 @@ def _in_membership(site: Site | OperationSite, node: ast.Compare, seen: Observat
     """`label in seen`, where what it is looked for in is a library's object, or a dict or set."""
     left, right = seen.receiver, seen.arguments.positional[0]
     library = _library_of(right)
-    if not library and (_is_dict(right) or (isinstance(right, Sequence) and _is_set(node.comparators[0], site))):
+    is_held = isinstance(right, (Sequence, Unknown)) and is_set(node.comparators[0], site)
+    if not library and (is_held or is_dict(right)):
         library = "builtins"
     rows = table().operations.get(library, {})
     is_not = isinstance(node.ops[0], ast.NotIn)
@@ -221,7 +224,9 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
     if isinstance(node.ctx, ast.Load):
         if what == "pandas.iloc":
             yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
-    elif _is_dict(seen.receiver):
+        elif is_dict(seen.receiver):  # with defaults, see places.py
+            yield from _in_key(site, node.slice, key)
+    elif is_dict(seen.receiver):
         yield from _in_key(site, node.slice, key)
     elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
         rows = table().operations["pandas"]["a['n'] = t"]
@@ -309,8 +314,9 @@ def _is_meant(held: _Given, word: str, library: str) -> bool:
     tensor = held.tensor
     if tensor.certainty == "possible":
         return True
-    if library == "builtins":
-        return tensor.param_taint or bool(tensor.requires_grad) or held.given == "items"
+    if library in ("builtins", "collections"):
+        is_whole = held.given == "items" and not (tensor.is_item or tensor.dimensions == 0)
+        return tensor.param_taint or bool(tensor.requires_grad) or is_whole
     return word == "objects" and tensor.dimensions != 0
 
 
@@ -370,28 +376,3 @@ def _library_of(value: Value) -> str:
     name = value.what if isinstance(value, NonTensor) else value.name if isinstance(value, LibraryObject) else ""
     root = name.partition(".")[0]
     return root if "." in name and (root in table().operations or root in methods()) else ""
-
-
-def _is_dict(value: Value) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, LibraryObject) and value.name in _DICTS)
-
-
-def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
-    """By its spelling: a set that stands there, or a name that is given nothing but sets."""
-    if not isinstance(node, ast.Name):
-        return _makes_set(node)
-    for scope in reversed(site.scopes):
-        given = _given_to(node.id, scope)
-        if given:
-            return all(map(_makes_set, given))
-    return False
-
-
-def _given_to(name: str, scope: Scope) -> list[ast.expr | None]:
-    stores = (store for statement in statements_of(scope.body) for store in stores_of(statement))
-    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
-
-
-def _makes_set(node: ast.expr | None) -> bool:
-    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
-    return is_call or isinstance(node, (ast.Set, ast.SetComp))

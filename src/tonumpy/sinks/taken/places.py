@@ -33,7 +33,22 @@ _OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 _TABLES = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:pandas|xarray)\b", re.MULTILINE)
 _COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
 # A loop over a tensor, whose items may be keys: not over what gives numbers or names.
-_LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|enumerate\b|os\b|sorted\b)([^\n:]*)")
+_LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|os\b|sorted\b)([^\n:]*)")
+_OF_DEFAULTS = re.compile(r"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:collections\.)?defaultdict\(")
+# What may be a number of a tensor: `best = scores.argmax()`, `label = labels[at]`.
+_NUMBER = re.compile(
+    r"^[ \t]*(?:\w+[ \t]*,[ \t]*)*(\w+)[ \t]*=[ \t]*(?![^\n#]*(?:item\(|tolist\(|int\())[\w.]+"
+    r"(?:[^\n#]*\.arg(?:max|min)\(|\[\w+\][ \t]*(?:#|$))",
+    re.MULTILINE,
+)
+# Where a name is a key, or is looked for: the name and what holds it, in either order.
+_KEYED = re.compile(
+    r"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+)(?:[ \t]+not)?[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
+    r"|(?P<filled>\w*)\[\(?(?P<key>\w+)(?:\][ \t]*[-+]?=(?!=)|, )"
+    r"|(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+)\b"
+)
+# What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
+_NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
 # What may be a key of several parts: `key = (label, guess)`.
 _PAIR = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*\(?((?:\w+[ \t]*,[ \t]*)+\w+)\)?[ \t]*$", re.MULTILINE)
 _PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
@@ -44,7 +59,7 @@ _COMPREHENSION = re.compile(
 )
 _OF_PYTHON = ("set", "frozenset")  # other objects have such methods
 _OF_EVERY_DICT = frozenset((*_METHODS_OF_KEYS, "union", "map"))
-_NUMBERS_AND_NAMES = frozenset("_ name key epoch step self".split())
+_NUMBERS_AND_NAMES = frozenset("_ name key epoch step self param module".split())
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
 _WORD = re.compile(r"\w+")
 
@@ -60,7 +75,7 @@ def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callabl
     """Of functions of these names, and where a key is looked for."""
     called = {row for name in names - _OF_EVERY_DICT for each in _spelt(name) for row in _rows_with(f"{each}(", source)}
     called.update(_rows_with("dict(zip(", source))
-    if "set()" in source.text:
+    if "set()" in source.text or "=set)" in source.text or "Counter(" in source.text:
         called.update(_rows_with(".update(", source))
     if rows := sorted(called | keys):
         for site in candidates.find_calls(source, rows, lambda call: _is_called(call, names)):
@@ -73,7 +88,8 @@ def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -
     operated = _COMPARED.finditer(source.text) if _TABLES.search(source.text) else ()
     made = {source.position_at(each.start()).row for each in _comprehensions(source)}
     if rows := sorted(keys.union(made, (source.position_at(each.start()).row for each in operated))):
-        for site in candidates.find_operations(source, rows, _KINDS, _is_meant):
+        of_defaults = _dicts_of_defaults(source)
+        for site in candidates.find_operations(source, rows, _KINDS, lambda node: _is_meant(node, of_defaults)):
             if (site.node.lineno in keys or not _has_other_key(site.node)) and _may_be_taken(site, risks):
                 yield site
 
@@ -118,7 +134,7 @@ def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
     if name == "dict":
         return _is_given_pairs(call)
     if name == "update":
-        return len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute))
+        return len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call))
     return name in names or (f".{name}" in names and root_name(call.func) in ("np", "numpy"))
 
 
@@ -128,29 +144,44 @@ def _is_given_pairs(call: ast.Call) -> bool:
 
 
 def _rows_of_keys(source: Source) -> set[int]:
-    """Where what a loop goes through is a key, or is looked for."""
-    return {row for name in _names_of_keys(source) for row in _rows_of_key(name, source)}
+    """Where what a loop goes through, a part or the place of a maximum is a key, or is looked for."""
+    names, text = _names_of_keys(source), source.text
+    if not names:
+        return set()
+    places = [match.start() for match in _KEYED.finditer(text) if _is_key(match, names, text)]
+    if held := _dicts_of_defaults(source):
+        reads = re.finditer(rf"\b(?:{'|'.join(held)})\[(\w+)\]", text)
+        places += [match.start() for match in reads if match[1] in names]
+    return {source.position_at(place).row for place in places}
+
+
+def _dicts_of_defaults(source: Source) -> set[str]:
+    """The names, and attributes, of dicts whose items are made where one is read: equal keys have an item each."""
+    return {match[1] for match in _OF_DEFAULTS.finditer(source.text)} if "defaultdict(" in source.text else set()
+
+
+def _is_key(match: re.Match[str], names: set[str], text: str) -> bool:
+    name = match["sought"] or match["key"] or match["given"]
+    holder = match["among"] or match["filled"] or match["asked"]
+    return name in names and not (holder and _holds_no_keys(holder, text))
+
+
+def _holds_no_keys(name: str, text: str) -> bool:
+    given = {match[1] for match in re.finditer(rf"\b{name}[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({{]*)", text)}
+    return bool(given) and all(each.startswith(_NO_HOLDERS) for each in given)
 
 
 def _names_of_keys(source: Source) -> set[str]:
-    """The names that loops bind, and those of pairs that are made of these."""
-    names = set[str]()
+    """The names that loops bind, or that are given a number of a tensor, and those of pairs that are made of these."""
+    names = {match[1] for match in _NUMBER.finditer(source.text)}
     for match in _LOOP.finditer(source.text):
         if not any(word in match[2] for word in _PLAIN_LOOPS):
-            bound = _WORD.findall(match[1])
+            bound = _WORD.findall(match[1])[match[2].startswith("enumerate(") :]  # without the number
             # What is asked for what it gives is a dict: `for key in held: held[key]`.
             names.update(name for name in bound if f"{match[2]}[{name}]" not in source.text)
     names -= _NUMBERS_AND_NAMES
     pairs = _PAIR.finditer(source.text) if names else ()
     return names | {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
-
-
-def _rows_of_key(name: str, source: Source) -> Iterator[int]:
-    """Where something is put under the key of this name, or it is looked for."""
-    stored = (f"[{name}] =", f"[{name}] +=", f"[{name}] -=", f"[{name}, ", f"[({name}, ")
-    asked = (f"if {name} in", f"if {name} not in", *(f".{method}({name}" for method in _METHODS_OF_KEYS))
-    for words in (*stored, *asked):
-        yield from _rows_with(words, source)
 
 
 def _rows_with(words: str, source: Source) -> Iterator[int]:
@@ -162,7 +193,7 @@ def _rows_with(words: str, source: Source) -> Iterator[int]:
         at = text.find(words, at + len(words))
 
 
-def _is_meant(node: ast.AST) -> bool:
+def _is_meant(node: ast.AST, of_defaults: set[str]) -> bool:
     if isinstance(node, ast.Compare):
         return len(node.ops) == 1 and isinstance(node.ops[0], _OPERATORS)
     if isinstance(node, (ast.SetComp, ast.DictComp)):
@@ -170,7 +201,8 @@ def _is_meant(node: ast.AST) -> bool:
         return isinstance(key, ast.Name) and not (isinstance(node, ast.DictComp) and _is_key_in(key.id, node.value))
     assert isinstance(node, ast.Subscript)
     is_store = isinstance(node.ctx, ast.Store)
-    return is_store or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
+    is_key = isinstance(node.slice, ast.Name) and last_name(node.value) in of_defaults
+    return is_store or is_key or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
 
 
 def _is_key_in(name: str, node: ast.expr) -> bool:
