@@ -1,12 +1,12 @@
 """Holds every operator of torch's own database on the stand-in accelerator to what it gives on the CPU.
 
     python scripts/standin_operators.py [--dtypes all] [--every N] [--samples N]
-    python scripts/standin_operators.py --page [--check]
+    python scripts/standin_operators.py --page [--check] [--output FILE]
 
 For each sample of each operator: the types, dtypes, shapes, devices and values of what it returns, what its in-place
 variant and `out=` give, and the gradients. Needs numpy and expecttest besides torch. `--page` takes every sample of
-every dtype and writes what differs into docs/rehearsal.md; with `--check` it writes nothing, and fails where that is
-another list.
+every dtype, which is five minutes of a CPU, and writes what differs into docs/rehearsal.md, or the same page into FILE;
+with `--check` it writes nothing, and fails where that is another list.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import itertools
 import re
 import sys
 import warnings
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
 
 import torch
 
@@ -38,6 +40,7 @@ _WITHOUT_VALUES = frozenset(
 _LEAVES_OUT_UNWRITTEN = frozenset({"fft.ihfftn", "fft.ihfft2"})
 # The message in which real hardware refuses a sample of the database for the CPU.
 _REFUSED_THERE = ("tensor_split expected tensor_indices_or_sections to be on cpu",)
+_EACH = 50  # operators, after which progress is told
 _FEW = (torch.float32, torch.int64, torch.complex64, torch.bool)
 _ALL = (*_FEW, torch.float64, torch.float16, torch.bfloat16, torch.uint8, torch.int32, torch.complex128)
 
@@ -69,9 +72,14 @@ def measure(dtypes: tuple[torch.dtype, ...] = _FEW, *, every: int = 1, samples: 
     entries = op_db[::every]
     failures: dict[Failure, None] = {}
     count = 0
-    with warnings.catch_warnings(), pretend(KIND, lambda event, tensor: None):  # noqa: ARG005
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        stack.enter_context(pretend(KIND, lambda event, tensor: None))  # noqa: ARG005
+        stack.enter_context(_without_other_accelerators())
         warnings.simplefilter("ignore")
-        for entry in entries:
+        for number, entry in enumerate(entries):
+            if number % _EACH == 0:
+                print(f"{number} of {len(entries)} operators, {count} samples", file=sys.stderr)
             name = f"{entry.name}.{entry.variant_test_name}" if entry.variant_test_name else entry.name
             for dtype in dtypes:
                 for sample in _samples(entry, dtype, samples):
@@ -159,6 +167,15 @@ def _out(operator: Callable[..., Any]) -> Callable[..., Any]:
             return operator(*args, **kwargs, out=out), out, operator(*args, **kwargs, out=full), full
 
     return call
+
+
+@contextmanager
+def _without_other_accelerators() -> Iterator[None]:
+    """`torch.manual_seed` keeps each call for them, and its stack, until there is one: a third of all time."""
+    with ExitStack() as stack:
+        for module in (torch.xpu, torch.mtia):
+            stack.enter_context(mock.patch.object(module, "manual_seed_all", lambda seed: None))  # noqa: ARG005
+        yield
 
 
 class _Raised(NamedTuple):
@@ -294,12 +311,12 @@ def rows(count: Count) -> list[str]:
     return found
 
 
-def write_page(count: Count, *, check: bool) -> int:
+def write_page(count: Count, target: Path, *, check: bool) -> int:
     page = PAGE.read_text("utf-8")
     text = "".join(f"{row}\n" for row in (BEGIN, *rows(count), END))
     written = re.sub(f"{re.escape(BEGIN)}\n.*?{re.escape(END)}\n", lambda _: text, page, flags=re.DOTALL)
     if not check:
-        PAGE.write_text(written, "utf-8")
+        target.write_text(written, "utf-8")
     return int(check and written != page)
 
 
@@ -310,10 +327,12 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--output", type=Path, default=PAGE)
     options = parser.parse_args()
+    dtypes = _ALL if options.page or options.dtypes == "all" else _FEW
+    count = measure(dtypes, every=options.every, samples=options.samples)
     if options.page:
-        return write_page(measure(_ALL), check=options.check)
-    count = measure(_ALL if options.dtypes == "all" else _FEW, every=options.every, samples=options.samples)
+        return write_page(count, options.output, check=options.check)
     print(f"{count.samples} samples of {count.operators} operators, {len(count.failed)} operators differ")
     for name, failures in sorted(count.failed.items()):
         print(f"- `{name}`", *(f"    - {failure.dtype}: {failure.what}" for failure in failures), sep="\n")

@@ -31,6 +31,7 @@ LONG = {
     "measure_sweep": ["FOLDER/targets.csv", "FOLDER/sweep.svg"],
     "prove_cache": ["--steps", "2", "examples"],
     "prove_sweep": ["--commits", "1", "--kills", "0", "--workers", "1", "FOLDER/mirrors"],
+    "standin_operators": ["--page", "--every", "70", "--samples", "1", "--output", "FOLDER/rehearsal.md"],
     "verify_standin": ["--no-fixtures", "FOLDER/program.py"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
@@ -42,7 +43,6 @@ ELSEWHERE = {
     "measure_breadth": "test_breadth",
     "measure_habits": "test_habits",
     "prove_native": "test_native",
-    "standin_operators": "test_standin_operators",
     "write_rehearsal_table": "test_rehearse",
 }
 PROGRAM = """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch._dynamo  # whole before anything is replaced: it compares what torch has with what it expects
 
+from tonumpy.rehearsal.standin.compiled_code import compiled, excepted
 from tonumpy.rehearsal.standin.memory import INNER, is_inner
 from tonumpy.rehearsal.standin.warning import warn
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 def patch(patches: Patches, names: Names) -> None:
     """Make them work until `patches` are restored."""
     patches.replace(torch, "compile", _Compile())
+    patches.replace(torch._dynamo.OptimizedModule, "_initialize", _initializing(torch._dynamo.OptimizedModule))
+    disable = _disabling(torch._dynamo.disable)
+    for owner in (torch.compiler, torch._dynamo):
+        patches.replace(owner, "disable", disable)
     _run_eagerly(patches)
     _without_nested_memory(patches, names)
     _without_fast_path(patches)
@@ -54,9 +59,36 @@ class _Compile:
         if not self._is_said:
             self._is_said = True
             warn("torch.compile: on a stand-in accelerator the code runs as it is")
-        if not hasattr(torch.compiler, "set_stance"):  # before torch 2.6
+        if options.get("disable") or not callable(model):
             return model
-        return torch._dynamo.optimize("eager")(model)
+        if not hasattr(torch.compiler, "set_stance"):  # before torch 2.6
+            return model if isinstance(model, torch.nn.Module) else compiled(model)
+        made = torch._dynamo.optimize("eager")(model)
+        return made if isinstance(made, torch.nn.Module) else compiled(made)
+
+
+def _initializing(kind: Any) -> Any:
+    """A module is wrapped again when it has been copied or unpickled."""
+    initialize = kind._initialize
+
+    def initializing(self: Any) -> None:
+        initialize(self)
+        is_disabled = type(self.dynamo_ctx).__name__ == "DisableContext"
+        self.forward = excepted(self.forward, with_calls=True) if is_disabled else compiled(self.forward)
+
+    return initializing
+
+
+def _disabling(disable: Any) -> Any:
+    """`torch.compiler.disable`, which knows of compiled code that is run as it is."""
+
+    def disabling(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
+        if fn is None:
+            return lambda given: disabling(given, recursive, **options)
+        made = disable(fn, recursive, **options)
+        return made if isinstance(made, (type, torch.nn.Module)) else excepted(made, with_calls=recursive)
+
+    return disabling
 
 
 def _run_eagerly(patches: Patches) -> None:

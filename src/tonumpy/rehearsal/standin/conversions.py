@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import kernels
+from tonumpy.rehearsal.standin.compiled_code import array_of, is_compiled
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.warning import warn
@@ -100,6 +101,10 @@ class Conversions:
         if tensor.is_cpu:
             self._copies.check(tensor)
         reasons = () if force else refused(tensor)
+        if reasons and is_compiled():
+            made = repaired(tensor)
+            self._tell(tensor, None, way, (), None, is_handled=False)
+            return array_of(tensor, made) if way == "numpy" else made
         if reasons and self._excused and _storage(tensor) in self._excused:
             return repaired(tensor)  # it is there for a fault that was told
         error = None
@@ -189,9 +194,9 @@ class Conversions:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
         happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
         self._observer(happened, tensor)
-        if error is None:
+        if error is None and made is not None:
             self._note(happened)
-        if error is None and tensor.is_cpu:
+        if error is None and made is not None and tensor.is_cpu:
             self._sharing.note(tensor, made, happened)
 
 

@@ -23,6 +23,12 @@ def is_index(frame: FrameType) -> bool:
     return reads_item(frame) or _name(frame) in ("STORE_SUBSCR", "DELETE_SUBSCR")
 
 
+def is_operator(frame: FrameType) -> bool:
+    """Whether it is at an operator or a comparison, and not at a call."""
+    name = _name(frame)
+    return name.startswith(("BINARY_", "COMPARE_OP", "INPLACE_")) and not reads_item(frame)
+
+
 def reads_item(frame: FrameType) -> bool:
     """Whether something is taken out of an object by its index or key."""
     name = _name(frame)

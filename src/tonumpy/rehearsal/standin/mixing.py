@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.compiled_code import is_compiled
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.falling_back import REFUSAL
 from tonumpy.rehearsal.standin.kernels import tensors_in
@@ -76,6 +77,8 @@ class Mixing:
         def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
             if isinstance(other, torch.Tensor) or not hasattr(other, "__array_interface__") or not self.is_maia:
                 return equal(self, other)
+            if is_compiled():
+                return equal(self, torch.as_tensor(other).to(self.device))
             compared.tensor = self
             try:
                 result = equal(self, other)
