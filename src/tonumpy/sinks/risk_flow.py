@@ -208,7 +208,7 @@ class RiskFlow:
             return None
         if kinds & FORM and _is_of_form(node.attr):
             return None
-        is_own = isinstance(node.value, ast.Name) and node.value.id in OWN
+        is_own = _is_own(node.value)
         if kinds & PLACE and is_own and "LightningModule" in self._source.text:
             return None  # it goes where its trainer is
         flows = self._index.into_attribute(node.attr)
@@ -269,6 +269,9 @@ class RiskFlow:
         if isinstance(call.func, ast.Attribute):
             if is_of_tensor or name in _PASSING_METHODS:
                 found.append((call.func.value, unit, kinds, inner, None))
+            elif found and kinds & (PLACE | FORM) and not _is_own(call.func.value):
+                # What a method of the module gives of an object that was moved.
+                found.append((call.func.value, unit, kinds & (PLACE | FORM), inner, None))
         elif isinstance(call.func, ast.Name):
             found.append((call.func, unit, kinds, inner, CALLED))
         else:
@@ -377,6 +380,10 @@ def _read_of(flows: Iterable[Flow], kinds: int, part: Part) -> list[_Step]:
         for value, where, put, of in flows
         if put is None or may_hold(put, part)
     ]
+
+
+def _is_own(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in OWN
 
 
 def _is_of_form(name: str) -> bool:

@@ -27,7 +27,7 @@ def _attribute() -> re.Pattern[str]:
     """
     assigns = r"(?:[-+*/%@&|^]|\*\*|//|<<|>>)?=(?!=)"
     perhaps = r"[\[\],:;)\\#\r\n]|in\b|$"
-    by_name = r"""(?:register_\w{1,99}|setattr(?:__)?)\((?:[^"']{0,999}?(?:name\s*=|,))?\s*["'](\w+)"""
+    by_name = r"""(?:register_\w{1,99}|add_state|setattr(?:__)?)\((?:[^"']{0,999}?(?:name\s*=|,))?\s*["'](\w+)"""
     return re.compile(rf"\.[ \t]*(\w+)(?=[ \t]*(?:({assigns}|{_FILLS})|{perhaps}))|{by_name}")
 
 

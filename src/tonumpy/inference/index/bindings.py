@@ -148,16 +148,20 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 
 def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
-    """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`."""
+    """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`; and torchmetrics'
+    `self.add_state("mean", default=x)`."""
     function, named = call.func, {each.arg: each.value for each in call.keywords}
     given = [*call.args, *(named[name] for name in _REGISTERED if name in named)]
-    if not isinstance(function, ast.Attribute) or function.attr not in ("register_buffer", "register_parameter"):
+    if not isinstance(function, ast.Attribute) or function.attr not in _REGISTERING:
+        return None
+    if function.attr == "add_state" and named.keys().isdisjoint(("default", "dist_reduce_fx")):
         return None
     return _set(call, function.value, *given[:2])
 
 
 # torch.nn.Module's, and GPyTorch's `parameter`: https://docs.gpytorch.ai/en/stable/module.html
-_REGISTERED = ("name", "tensor", "param", "parameter")
+_REGISTERED = ("name", "tensor", "param", "parameter", "default")
+_REGISTERING = ("register_buffer", "register_parameter", "add_state")
 
 
 def set_by_call(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:

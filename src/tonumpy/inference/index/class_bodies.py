@@ -113,7 +113,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             member = registered(node)
             if member is not None:
-                (buffers if node.func.attr == "register_buffer" else parameters).add(member[0].attr)
+                (parameters if node.func.attr == "register_parameter" else buffers).add(member[0].attr)
                 if is_name(member[0].value, owner):
                     assigned.add(member[0].attr)
             if is_name(node.func.value, owner):

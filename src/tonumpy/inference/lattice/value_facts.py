@@ -232,7 +232,7 @@ def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) ->
 
 def unsent(value: Value) -> Value:
     """The value, if nothing has sent the tensors in it anywhere."""
-    if isinstance(value, (Tensor, Unknown)):
+    if isinstance(value, (Tensor, Unknown, Instance, LibraryObject)):
         return value._replace(device_taint=DeviceTaint.NONE)
     return mapped(value, unsent)
 

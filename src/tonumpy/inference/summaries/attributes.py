@@ -22,6 +22,7 @@ from tonumpy.inference.lattice.values import (
     Constant,
     Function,
     Instance,
+    LibraryObject,
     Mapping,
     NonTensor,
     Nothing,
@@ -303,6 +304,8 @@ def _may_be_remade(value: Value) -> bool:
     """Whether what is made of it may be something else."""
     if isinstance(value, Tensor):
         return value.on_cpu is not None or value.requires_grad is False
+    if isinstance(value, (Instance, LibraryObject)):
+        return value.on_cpu is not None  # a module: `self.net = self.net.to(device)`
     return isinstance(value, (Constant, Sequence, Mapping)) or is_number(value)
 
 

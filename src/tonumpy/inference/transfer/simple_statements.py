@@ -205,7 +205,7 @@ def _expression(frame: Frame, statement: ast.Expr) -> Continues:
     if isinstance(node, (ast.Yield, ast.YieldFrom)):
         evaluate(frame, node)
     elif isinstance(node, ast.Call) and (member := _member_of_module(frame, node)) is not None:
-        _register(frame, statement, *member, is_buffer=last_name(node.func) == "register_buffer")
+        _register(frame, statement, *member, is_buffer=last_name(node.func) != "register_parameter")
     elif isinstance(node, ast.Call) and (member := set_by_call(node)) is not None:
         _set_attribute(frame, statement, *member)
     elif isinstance(node, ast.Call):
