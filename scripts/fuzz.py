@@ -62,6 +62,8 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     paths = [path for folder in arguments.folders or [fuzzing.FIXTURES] for path in fuzzing.seeds(folder.resolve())]
+    if not paths:
+        parser.error(f"no Python file in {', '.join(map(str, arguments.folders))}")
     start = time.monotonic()
     counts: Counter[str] = Counter()
     found: list[Found] = []
