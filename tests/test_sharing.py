@@ -98,7 +98,7 @@ def nothing_shared(function: Function) -> Iterator[None]:
 
 def test_the_flagged_functions_are_wrong_on_the_cpu_and_repaired() -> None:
     names = [("TNP201", "written_tensors"), ("TNP201", "handed_on")]
-    names += [("TNP201", "other_functions"), ("TNP202", "other_functions")]
+    names += [(rule, name) for rule in ("TNP201", "TNP202") for name in ("other_functions", "written_by_helpers")]
     for rule, name in [*names, ("TNP202", "written_arrays")]:
         original, repaired = functions(rule, name, repaired=False), functions(rule, name, repaired=True)
         assert len(original) >= 4

@@ -8,9 +8,10 @@ Reports an array that is still read after the tensor it shares memory with was o
 `zero_grad(set_to_none=False)`.
 
 The conversion, the write and the read must all be visible: in the function itself or in one of the same module that it
-calls; the write also in a function imported from the same repository. In a loop the write may come before the
-conversion: the next iteration overwrites what this one keeps. Branches that exclude each other are told apart if they
-test a flag, or `args.mode == "eval"`, that nothing changes.
+calls; the write also in a function imported from the same repository. A function that converts and writes what it is
+given, and gives something back, is followed to what its callers in the module read afterwards. In a loop the write may
+come before the conversion: the next iteration overwrites what this one keeps. Branches that exclude each other are told
+apart if they test a flag, or `args.mode == "eval"`, that nothing changes.
 
 NumPy's functions that share memory with a CPU tensor count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
 `np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's functions that share memory with an

@@ -23,6 +23,7 @@ from tonumpy.inference.memory.expression_walk import (
     PLAIN,
     VIEWS_AND_COPIES,
     ExpressionWalk,
+    is_cast_in_place,
 )
 from tonumpy.inference.memory.regions import (
     GRAD,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 3  # of calls, from the function that is called or to those who call
 _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
+_FILLING = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ exponential_ bernoulli_".split())
 _PASSING = frozenset(
     "list tuple reversed enumerate zip iter sorted memoryview from_numpy as_tensor asarray asanyarray".split()
 )
@@ -110,6 +112,7 @@ class CallWalk(ExpressionWalk):
             return frozenset(known for each in references for known in self.as_given(each, given, call))
 
         self.memory.write(here(effects.written), call.lineno)
+        self.memory.write_within(frozenset(each for each in here(effects.converted) if each.conversion), call)
         self.affect_known(effects, given, call)
         for place, held in effects.held.items():
             around = given[place[0]][0] if place[0] in given else None
@@ -119,7 +122,9 @@ class CallWalk(ExpressionWalk):
                     self.memory.bind_place(target, here(held), (call.lineno, call.col_offset))
                 else:
                     self.memory.hold(target, self.memory.names.get(target, NOTHING) | here(held))
-        return here(effects.returned)
+        returned = here(effects.returned)
+        self.memory.note(returned, call.lineno)
+        return returned
 
     def callee(self, call: ast.Call) -> Callee | None:
         """The function of the module that is called, where it may be followed."""
@@ -133,10 +138,14 @@ class CallWalk(ExpressionWalk):
 
     def as_given(self, reference: Reference, given: Mapping[str, Given], call: ast.Call) -> Iterable[Reference]:
         """What a reference of a function's is in terms of what it is given; nothing for memory of its own."""
-        known = given.get(str(reference.memory[0]), (None, NOTHING))[1]
-        for each in selected(known, reference.memory[1:]):
+        place, known = given.get(str(reference.memory[0]), (None, NOTHING))
+        steps = reference.memory[1:]
+        while place is not None and steps and str(steps[0])[0] == ".":  # what is held there may have been written
+            place, steps = (*place, str(steps[0])), steps[1:]
+            known = self.memory.of(place)
+        for each in selected(known, steps):
             if reference.conversion is None:
-                yield each._replace(written=None)
+                yield each
             elif reference.side is not None:
                 made = each.converted(reference.conversion, reference.side, self.memory.path, call)
                 if made is not None:
@@ -159,7 +168,7 @@ class CallWalk(ExpressionWalk):
             references = kind(call, function, place)
             if references is not None:
                 return references
-        if function.attr in VIEWS_AND_COPIES:
+        if function.attr in VIEWS_AND_COPIES or is_cast_in_place(call):
             references = self.refer(call)
             self.memory.note(references, call.lineno)
             return references
@@ -197,7 +206,7 @@ class CallWalk(ExpressionWalk):
         if writes_itself(function.attr) and not written_arguments(call):
             references = self.refer(function.value, writes=True)
             self.arguments(call)
-            self.memory.write(references, call.lineno)
+            self.memory.write(references, call.lineno, fills=function.attr in _FILLING)
             return references
         if function.attr not in METHODS_OF_ARRAYS or place is None or place in self.memory.containers:
             return None
@@ -224,7 +233,7 @@ class CallWalk(ExpressionWalk):
         """What a function writes, as far as it is told by its name."""
         for place in written_arguments(call):
             if place_of(arguments_of(call)[place]) not in self.memory.containers:
-                self.memory.write(given[place], call.lineno)
+                self.memory.write(given[place], call.lineno, fills=True)
         effect = effect_on_models(call)
         if effect is not None:
             modules = [module_of(each.memory) for each in given[0]] if clips(call) and given else [()]

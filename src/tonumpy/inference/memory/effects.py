@@ -28,13 +28,15 @@ _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # ot
 
 class Effects(NamedTuple):
     """The effects of one call, in terms of its parameters: what it gives back and writes, and what their attributes
-    hold then, of which those `rebound` hold nothing else.
+    hold then, of which those `rebound` hold nothing else. `converted` is what it writes through a conversion of its
+    own, of which its caller knows nothing; of a function that gives nothing back, that is what it is there for.
 
     `on_models` may concern what it is given, and what it knows by these `names`.
     """
 
     returned: References
     written: References
+    converted: References
     held: Names
     rebound: frozenset[tuple[str, ...]]
     on_models: frozenset[EffectOnModels]
@@ -42,8 +44,8 @@ class Effects(NamedTuple):
 
     @property
     def hands_on_arrays(self) -> bool:
-        """Whether the caller gets to see what a conversion gives."""
-        return any(each.conversion is not None for each in self.returned.union(*self.held.values()))
+        """Whether the caller gets to see what a conversion gives, or what is written through it."""
+        return any(each.conversion is not None for each in self.returned.union(self.converted, *self.held.values()))
 
 
 class Callee(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import bound_names
+from tonumpy.inference.index.bindings import bound_names, is_false
 from tonumpy.inference.index.torch_words import VIEWING
 from tonumpy.inference.memory.effects import writes_itself
 from tonumpy.inference.memory.regions import (
@@ -105,7 +105,7 @@ class ExpressionWalk:
             if around is not None and around in self.memory.containers:
                 self.memory.hold(around, self.memory.of(around) | references)
             else:
-                self.memory.write(self.assigned(target), target.lineno)
+                self.memory.write(self.assigned(target), target.lineno, fills=True)
 
     def assigned(self, target: ast.expr) -> References:
         """What `target[...] = value` or `target += value` writes: by an index of any kind."""
@@ -177,6 +177,8 @@ class ExpressionWalk:
                 base = frozenset(each for each in base if each.side != "array")
             view = f"{node.func.attr}({', '.join(map(ast.unparse, arguments))})"
             return base if node.func.attr in _THE_SAME else selected(base, (view,))
+        if isinstance(node, ast.Call) and is_cast_in_place(node):
+            return self.refer(node.func.value, writes=writes)  # type: ignore[attr-defined]
         is_in_place = isinstance(node, ast.Call) and writes_itself(last_name(node.func) or "")  # `x.mul_(2).add_(1)`
         return self.value(node) if is_in_place or not writes else NOTHING
 
@@ -218,3 +220,9 @@ class ExpressionWalk:
     def call(self, call: ast.Call) -> References:
         """What a call gives, once it has had its effect."""
         raise NotImplementedError
+
+
+def is_cast_in_place(call: ast.Call) -> bool:
+    """`array.astype(np.float32, copy=False)`: the array itself where it is of that dtype."""
+    is_asked = any(each.arg == "copy" and is_false(each.value) for each in call.keywords)
+    return is_asked and isinstance(call.func, ast.Attribute) and call.func.attr == "astype"

@@ -57,6 +57,7 @@ class State:
         self.of_arrays: dict[Handed, Overwritten] = {}
         # For those who call the function:
         self.written: set[Reference] = set()
+        self.converted: set[Reference] = set()  # what was written through a conversion that is held
         self.rebound: set[Place] = set()
 
     def of(self, place: Place) -> References:
@@ -83,8 +84,8 @@ class State:
                 to = self.of_tensors if _is_array(reference, write) else self.of_arrays
                 to.setdefault((source.conversion, source.through), Overwritten(write.row, row, kept_in, source.through))
 
-    def write(self, references: References, row: int) -> None:
-        """Everything else that refers to the same memory has been written then.
+    def write(self, references: References, row: int, *, fills: bool = False) -> None:
+        """Everything else that refers to the same memory has been written then; `fills`: with what it never was.
 
         Who writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way
         round.
@@ -94,7 +95,16 @@ class State:
             is_seen = each.conversion is None or each.conversion in held
             if is_seen and not are_apart(self.path, each.path):
                 self.written.add(Reference(each.memory))
+                is_meant = fills and each.side == "tensor"  # an array to be filled
+                if each.conversion is not None and each.through is None and not is_meant:
+                    self.converted.add(Reference(each.memory, each.conversion, side=each.side))
                 self._mark(Write(row, self.path, each.memory, each.conversion, each.through, each.side))
+
+    def write_within(self, references: References, call: ast.Call) -> None:
+        """A function that is called has written what it has made of its arguments and held."""
+        for each in sorted(references, key=_order):
+            self._mark(Write(call.lineno, self.path, each.memory, each.conversion, call, each.side))
+        self.converted |= references
 
     def _mark(self, write: Write) -> None:
         """What refers to the memory from now on has been written so."""

@@ -13,7 +13,7 @@ from tonumpy.inference.memory.effects import Effects
 from tonumpy.inference.memory.regions import NOTHING, Reference, References, place_of
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import TRIES, walk
+from tonumpy.text.syntax import TRIES, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,9 +56,12 @@ class Walk(CallWalk):
             for place, references in self.memory.joined(self.ends).items()
             if place[0] in parameters and len(place) > 1 and references != frozenset((Reference(place),))
         }
+        returned = (each for each in statements_of(node.body) if isinstance(each, ast.Return))
+        gives_value = any(each.value is not None for each in returned)
         return Effects(
             seen(self.returned),
             frozenset(each for each in self.memory.written if each.memory[0] in parameters),
+            frozenset(each for each in self.memory.converted if each.memory[0] in parameters and gives_value),
             held,
             frozenset(self.memory.rebound),
             on_models,
