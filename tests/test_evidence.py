@@ -126,6 +126,41 @@ def test_what_is_written_or_asked_keeps_what_it_rests_on(written: str) -> None:
     assert {ground.id for ground in found.evidence} == {"label-name"}
 
 
+_ONE_BRANCH = """
+import sys
+import matplotlib.pyplot as plt
+import torch
+
+
+class Filters(torch.nn.Module):
+    def __init__(self, freeze):
+        super().__init__()
+        self.bands = torch.zeros(3)
+        if not freeze:
+            self.bands = torch.nn.Parameter(self.bands)
+
+
+filters = Filters({})
+plt.plot(filters.bands)
+(filters.bands * 2).cpu().numpy()
+"""
+
+
+def test_a_parameter_on_one_branch_alone() -> None:
+    from tonumpy import check_source
+
+    assert check_source(_ONE_BRANCH.format("True")) == []
+    sure = check_source(_ONE_BRANCH.format("False"))
+    assert [(each.code, each.confidence) for each in sure] == [("TNP104", "high"), ("TNP102", "high")]
+    drawn, converted = check_source(_ONE_BRANCH.format("len(sys.argv) > 1"))
+    assert (drawn.confidence, converted.confidence) == ("medium", "medium")
+    assert drawn.message.endswith("it may require grad: NumPy raises RuntimeError if it does")
+    assert converted.message.endswith("on a tensor that may require grad: can raise RuntimeError")
+    assert {each.message for each in drawn.evidence if each.kind == "budget"} == {
+        "`self.bands` is a parameter on one branch alone"
+    }
+
+
 def test_where_the_search_is_cut_off() -> None:
     from tonumpy import check_source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.inference.lattice.dtypes import is_choice, is_integral, link_of_dtype, may_lack
-from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, of_cuts, weakest
+from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
@@ -269,6 +269,7 @@ class ImplicitConversion(NamedTuple):
     @property
     def confidence(self) -> Confidence:
         is_made_by_model = self.param_taint and self.grad_mode is True and not self.grad_is_proved
+        is_made_by_model = is_made_by_model and not is_on_one_branch(self.evidence)
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
         if not self.never and self.risks == ("learns",) and self._is_doubtful:

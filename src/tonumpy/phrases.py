@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.conversions import Conversion
 from tonumpy.inference.lattice.dtypes import choices, is_choice, may_lack
+from tonumpy.inference.lattice.evidence import is_on_one_branch
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.quoted import quoted
@@ -127,6 +128,8 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 
 def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
+    if conversion.risks == ("learns",) and is_on_one_branch(conversion.evidence):
+        return "may require grad: NumPy raises RuntimeError if it does"
     own = dict(conversion.errors)
     letters = [_LETTERS.get(risk) or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
     errors = list(

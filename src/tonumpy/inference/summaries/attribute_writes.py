@@ -8,7 +8,7 @@ from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, p
 from tonumpy.inference.index.class_bodies import constructor_called
 from tonumpy.inference.index.slices import Slicer
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.evidence import cut_off, of_made
+from tonumpy.inference.lattice.evidence import cut_off, of_made, on_one_branch
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import left_open, resting_on, tensor_facts
@@ -20,6 +20,7 @@ from tonumpy.inference.lattice.values import (
     Instance,
     LibraryObject,
     Nothing,
+    Tensor,
     Unknown,
     Value,
 )
@@ -181,7 +182,10 @@ def _found_by(owners: list[Class], name: str | None, is_after: bool) -> Class | 
 
 def _left_in(frame: Frame, path: str, *, is_constructor: bool) -> Value:
     """Everything that an attribute held in a method, which another may find there; of a module in a constructor, what
-    it is in the end: `self.net.requires_grad_(False)`."""
+    it is in the end: `self.net.requires_grad_(False)`. Of a tensor there, whether it is a parameter in the end, by any
+    branch, or by one."""
     last = frame.env.get(path) if is_constructor and isinstance(frame.result.returned, Nothing) else None
     held = frame.bound.get(path, NOTHING)
+    if isinstance(last, Tensor) and last.param_taint and last.requires_grad is None:
+        held = left_open(held, on_one_branch(path, frame.module.filename, frame.row))
     return last if isinstance(last, (Instance, LibraryObject)) and isinstance(held, type(last)) else held
