@@ -251,6 +251,7 @@ def _implicit(module: Module, rules: list[Rule], settings: Settings, risks: Call
     source = module.source
     of_arguments = [rule for rule in rules if "arguments" in rule.judges]
     of_operations = [rule for rule in rules if "operations" in rule.judges]
+    of_operations += [rule for rule in rules if "taken" in rule.judges]  # an array that takes a tensor for an integer
     hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
     hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
     if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):

@@ -91,6 +91,8 @@ _SYMBOLS = {
 
 def check(conversion: ImplicitConversion) -> str | None:
     assert conversion.mixture is not None
+    if conversion.taken is not None:
+        return None  # raises nowhere, and TNP206 tells of it
     is_put = conversion.mixture in ("put into tensor", "put into array")
     code = f"`{conversion.function}{' = ...' if is_put else ''}`"
     if conversion.mixture == "put into tensor":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import ALWAYS_WRONG
+from tonumpy.conversions import ALWAYS_WRONG, Taken
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.lattice.value_facts import evidence_in
@@ -18,6 +18,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.sinks.sizes.one_element import Singles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,10 +46,13 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites, MAX_STATEMENTS_OF_OPERATORS)
-    found = {}
+    found, singles = {}, Singles(module.source)
     for site in sites:
         seen = observed.get(id(site.node))
-        for conversion in () if seen is None else _conversions(site, seen):
+        for conversion in () if seen is None else _conversions(singles, site, seen):
+            if conversion.taken is not None:
+                found[id(site.node)] = site.node, conversion
+                break
             if conversion.mixture in ALWAYS_WRONG or conversion.risks or conversion.without_habits().risks:
                 used = back_in_torch(module, site.node, site.scopes)
                 found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
@@ -57,7 +61,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
-def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def _conversions(singles: Singles, site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
     for kind, node, value in _mixed(site, seen):
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
@@ -65,6 +69,12 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitCon
         found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
             found = found._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
+            if kind == "index" and _is_single(node, site, singles):
+                if _is_read(site):
+                    yield found._replace(mixture=kind, taken=Taken("axis", "one", "numpy", "medium"))
+                continue  # on whatever device, and nothing raises
+            if kind == "index" and isinstance(value, Tensor) and (value.is_number or value.is_item):
+                continue
         elif kind == "division":
             found = found._replace(bit=None)
         yield found._replace(keeps_value=kind in ("index", "put into array"), mixture=kind)
@@ -96,6 +106,14 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
         yield _Mixed(_kind(site.node, is_first=False), operands.left, left)
 
 
+def _is_single(index: ast.expr, site: OperationSite, singles: Singles) -> bool:
+    return isinstance(site.node, ast.Subscript) and singles.holds(index, site.node.value, site)
+
+
+def _is_read(site: OperationSite) -> bool:
+    return isinstance(site.node, ast.Subscript) and isinstance(site.node.ctx, ast.Load)
+
+
 def _is_tensor(value: Value) -> bool:
     """Or what reads as one: a module has made it, or it has been moved."""
     return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.device_taint) or value.param_taint))
@@ -114,11 +132,11 @@ def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> Mixture:
 
 
 def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
-    """Not a tensor that may have no dimensions, which Python takes for a number."""
+    """Not a tensor that has no dimensions, which Python takes for a number."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     values = (index.items or ()) if isinstance(index, Sequence) and isinstance(node, ast.Tuple) else (index,)
     for part, value in zip(nodes, values, strict=False):
-        if isinstance(value, Tensor) and not value.is_number and not value.is_item:
+        if isinstance(value, Tensor) and value.dimensions != 0:
             yield _Mixed("index", part, value)
 
 

@@ -12,6 +12,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
+from tonumpy.sinks.sizes.one_element import Singles
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
@@ -44,8 +45,11 @@ def find_operations(source: Source, risks: RiskFlow | None = None) -> list[Opera
     if not rows:
         return []
     risks = risks or RiskFlow(source)
+    singles = Singles(source)
     return [
-        site for site in candidates.find_operations(source, rows, _KINDS, _is_of_two) if _may_mix(site, spelt, risks)
+        site
+        for site in candidates.find_operations(source, rows, _KINDS, _is_of_two)
+        if _may_mix(site, spelt, risks, singles)
     ]
 
 
@@ -78,14 +82,16 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
+def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, singles: Singles) -> bool:
     """Whether one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False
     left, right, key = operands
+    if right is None and _may_lose_axis(site, operands, spelt, risks, singles):
+        return True
     pairs = [] if right is None else [(left, right), (right, left)]
-    pairs += [(left, part) for part in (key.elts if isinstance(key, ast.Tuple) else [key]) if part is not None]
+    pairs += [] if key is None else [(left, part) for part in parts_of(key)]
     kinds = TENSOR if _may_always_raise(site) else ANY
     try:
         for one, other in pairs:
@@ -98,6 +104,25 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow) -> bool:
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
     return False
+
+
+def _may_lose_axis(site: OperationSite, operands: Operands, spelt: Spelt, risks: RiskFlow, singles: Singles) -> bool:
+    """Whether an array is indexed by a tensor of one element, on whatever device."""
+    array, _, key = operands
+    if key is None or not _reads_as_array(array, spelt):
+        return False
+    parts = [each for each in parts_of(key) if singles.holds(each, array, site)]
+    try:
+        is_given = any(risks.reaches(each, site.scopes, TENSOR) for each in parts)
+        return is_given and risks.reaches(array, site.scopes, ARRAY)
+    except RecursionError:  # a chain of hundreds of calls
+        note_cut()
+        return False
+
+
+def parts_of(key: ast.expr) -> list[ast.expr]:
+    """The indices of each dimension."""
+    return key.elts if isinstance(key, ast.Tuple) else [key]
 
 
 def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance

@@ -1,0 +1,402 @@
+"""From an expression to what is known of its shape, by the function that it stands in alone.
+
+What a call of another function of the file gives is not known, and a model is taken to keep the first dimension.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.inference.knowledge import torch_api
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.risk_parts import part_given
+from tonumpy.sinks.sizes.reaching import ReachingStores
+from tonumpy.sinks.sizes.shapes_known import (
+    NUMBER,
+    ROW,
+    UNKNOWN,
+    One,
+    Shape,
+    of_sizes,
+    squeezed,
+    unsqueezed,
+    with_one,
+    without,
+)
+from tonumpy.text.names import last_name, path_of
+from tonumpy.text.syntax import statements_of, walk
+
+if TYPE_CHECKING:
+    from tonumpy.text.candidates import Scope
+    from tonumpy.text.source import Source
+
+_MAX_STEPS = 40  # from an index back to what it is made of
+_TORCH = ("torch", "F", "nn")
+_KEEPING = frozenset(
+    "softmax log_softmax sigmoid tanh relu gelu exp log abs neg float double half long int bool to type cpu cuda detach"
+    " clone contiguous requires_grad_ clamp clip round floor ceil argsort sqrt square cumsum normalize nan_to_num flip"
+    " logical_not isnan isfinite detach_ softmin cumprod".split()
+)
+_REDUCING = frozenset("argmax argmin sum mean prod any all amax amin logsumexp std var".split())
+_PAIRING = frozenset("max min median mode".split())  # values and indices, where a dimension is given
+_MADE_OF_SIZES = frozenset("zeros ones rand randn empty".split())
+_OF_DATA = frozenset("tensor as_tensor asarray from_numpy array LongTensor IntTensor FloatTensor".split())
+_ROWS = frozenset("arange linspace randperm".split())
+_NUMBERS = frozenset("int float bool len item randrange index".split())
+_FLAT = frozenset(("flatten", "ravel"))
+
+
+class Shapes:
+    """Of one source."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._bodies: dict[Scope, ReachingStores] = {}
+
+    def shape_of(self, node: ast.expr, statement: ast.stmt, scope: Scope) -> Shape:
+        """What is known of a tensor where a statement begins in a scope."""
+        if scope not in self._bodies:
+            self._bodies[scope] = ReachingStores(scope.body)
+        return _Reader(self._source, self._bodies[scope]).shape(node, statement)
+
+
+class _Reader:
+    """Of one tensor."""
+
+    def __init__(self, source: Source, stores: ReachingStores) -> None:
+        self._source = source
+        self._stores = stores
+        self._left = _MAX_STEPS
+
+    def shape(self, node: ast.expr, at: ast.stmt) -> Shape:
+        self._left -= 1
+        if self._left < 0:
+            return UNKNOWN
+        if isinstance(node, ast.Name):
+            return self._of_name(node, at)
+        if isinstance(node, ast.Call):
+            return self._of_call(node, at)
+        if isinstance(node, ast.Subscript):
+            return self._of_subscript(node, at)
+        if isinstance(node, ast.Attribute):
+            return self._of_attribute(node, at)
+        if isinstance(node, ast.UnaryOp):
+            return self.shape(node.operand, at)
+        if isinstance(node, (ast.BinOp, ast.Compare)):
+            left, right = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.left, node.comparators[0])
+            return self._of_operands(left, right, at)
+        if isinstance(node, ast.Constant):
+            return NUMBER if isinstance(node.value, (int, float)) else UNKNOWN
+        return self._of_list(node, at) if isinstance(node, (ast.List, ast.Tuple)) else UNKNOWN
+
+    def _of_operands(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> Shape:
+        """Beside a number a tensor keeps its shape; of two nothing is known."""
+        if isinstance(right, ast.Constant):
+            return self.shape(left, at)
+        return self.shape(right, at) if isinstance(left, ast.Constant) else UNKNOWN
+
+    def _of_list(self, node: ast.List | ast.Tuple, at: ast.stmt) -> Shape:
+        if any(isinstance(each, ast.Starred) for each in node.elts) or not node.elts:
+            return UNKNOWN
+        first = node.elts[0]
+        inner = self.shape(first, at)
+        if isinstance(first, ast.Call) and last_name(first.func) in _NUMBERS:
+            inner = NUMBER
+        elif inner.rank is None and not isinstance(first, (ast.List, ast.Tuple, ast.Call, ast.Subscript)):
+            inner = NUMBER  # a name that stands in such a list is a number's, mostly
+        if len(node.elts) == 1:
+            return unsqueezed(inner, 0)
+        return Shape(None if inner.rank is None else inner.rank + 1)
+
+    def _of_name(self, node: ast.Name, at: ast.stmt) -> Shape:
+        given = self._stores.given_to(node.id, at)
+        if given is None or given.store.value is None:
+            return UNKNOWN
+        store, statement = given
+        if store.how == "whole":
+            return self.shape(given.store.value, statement)
+        if store.how == "item":
+            return self._of_item(given.store.value, node.id, statement)
+        if store.how == "part" and isinstance(statement, ast.Assign):
+            return self._of_part(given.store.value, part_given(statement.targets, store.target), statement)
+        return UNKNOWN
+
+    def _of_part(self, value: ast.expr, part: str, at: ast.stmt) -> Shape:
+        """`values, indices = x.max(1)`; `x, y = batch`"""
+        if isinstance(value, ast.Call) and part in ("[0]", "[1]"):
+            pair = self._of_pair(value, at)
+            if pair is not None:
+                return pair
+        whole = self.shape(value, at)
+        return Shape(is_first_one=True) if whole.is_batch else UNKNOWN
+
+    def _of_item(self, value: ast.expr, name: str, statement: ast.stmt) -> Shape:
+        """What a loop goes through: of a loader, a batch."""
+        target = statement.target if isinstance(statement, (ast.For, ast.AsyncFor)) else None
+        if isinstance(value, ast.Call) and last_name(value.func) in ("enumerate", "tqdm") and value.args:
+            if last_name(value.func) == "enumerate":
+                target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+            value = value.args[0]
+            if isinstance(value, ast.Call) and last_name(value.func) in ("tqdm", "enumerate") and value.args:
+                value = value.args[0]
+        if target is None or "DataLoader(" not in self._source.text or not self._gives_single(value, statement):
+            return UNKNOWN
+        if isinstance(target, ast.Name) and target.id == name:
+            return Shape(is_first_one=True, is_batch=True)
+        is_among = any(isinstance(each, ast.Name) and each.id == name for each in walk(target))
+        return Shape(is_first_one=True) if is_among else UNKNOWN
+
+    def _gives_single(self, node: ast.expr, at: ast.stmt) -> bool:
+        """Whether it is a loader whose batches have one item."""
+        if isinstance(node, ast.Name):
+            given = self._stores.given_to(node.id, at)
+            made = [] if given is None else [given.store.value]
+            if given is None:
+                made = stored_in(self._source.tree.body, node.id)
+        elif isinstance(node, ast.Attribute):
+            made = [
+                store.value
+                for each in walk(self._source.tree)
+                if isinstance(each, (ast.Assign, ast.AnnAssign))
+                for store in stores_of(each)
+                if isinstance(store.target, ast.Attribute) and store.target.attr == node.attr
+            ]
+        else:
+            made = [node]
+        return bool(made) and all(_is_single_loader(each) for each in made)
+
+    def _of_attribute(self, node: ast.Attribute, at: ast.stmt) -> Shape:
+        if isinstance(node.value, ast.Call) and node.attr in ("indices", "values"):
+            pair = self._of_pair(node.value, at)
+            if pair is not None:
+                return pair
+        if node.attr in ("T", "mT"):
+            return self.shape(node.value, at)._replace(is_first_one=False)
+        return self.shape(node.value, at) if node.attr in ("logits", "data") else UNKNOWN
+
+    def _of_subscript(self, node: ast.Subscript, at: ast.stmt) -> Shape:
+        index = node.slice
+        if isinstance(node.value, ast.Call) and isinstance(index, ast.Constant):
+            pair = self._of_pair(node.value, at)
+            if pair is not None:
+                return pair
+        whole = self.shape(node.value, at)
+        if whole.is_batch:
+            return Shape(is_first_one=True)
+        if isinstance(index, ast.Constant) and index.value == "logits":
+            return whole
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return _indexed(whole, parts)
+
+    def _of_call(self, call: ast.Call, at: ast.stmt) -> Shape:
+        if any(isinstance(each, ast.Starred) for each in call.args):
+            return UNKNOWN
+        name, root = last_name(call.func) or "", (path_of(call.func) or "").partition(".")[0]
+        if root in _TORCH or root in ("np", "numpy"):
+            return self._of_function(name, call, at)
+        if isinstance(call.func, ast.Attribute) and torch_api.is_of_tensors(name):
+            return self._of_method(name, call, call.func.value, call.args, at)
+        if isinstance(call.func, ast.Attribute) and name == "sample":
+            return self._of_sample(call.func.value, at)
+        return self._of_model(call, name, at)
+
+    def _of_model(self, call: ast.Call, name: str, at: ast.stmt) -> Shape:
+        """A model keeps the first dimension; what a function of the file does is not looked at."""
+        is_known = name not in ("forward", "__call__") and f"def {name}(" in self._source.text
+        if not call.args or is_known or not isinstance(call.func, (ast.Name, ast.Attribute)):
+            return UNKNOWN
+        return Shape(is_first_one=self.shape(call.args[0], at).is_first_one)
+
+    def _of_sample(self, node: ast.expr, at: ast.stmt) -> Shape:
+        """Of `Categorical(probs)`, which is given by a name, or stands there."""
+        if isinstance(node, ast.Name):
+            given = self._stores.given_to(node.id, at)
+            if given is None or given.store.value is None:
+                return UNKNOWN
+            node, at = given.store.value, given.statement
+        if not isinstance(node, ast.Call) or last_name(node.func) != "Categorical":
+            return UNKNOWN
+        probabilities = [*node.args, *(each.value for each in node.keywords if each.arg in ("probs", "logits"))]
+        return without(self.shape(probabilities[0], at), -1) if probabilities else UNKNOWN
+
+    def _of_function(self, name: str, call: ast.Call, at: ast.stmt) -> Shape:
+        if name in _MADE_OF_SIZES:
+            return of_sizes(_sizes(call.args))
+        if name == "randint":
+            sizes = [each.value for each in call.keywords if each.arg == "size"] or call.args[1:][-1:]
+            return of_sizes(_sizes(sizes)) if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)) else UNKNOWN
+        if name == "full":
+            return of_sizes(_sizes(call.args[:1]))
+        if name in _ROWS:
+            return ROW
+        if not call.args:
+            return UNKNOWN
+        if name in _OF_DATA:
+            return self.shape(call.args[0], at)
+        if name == "expand_dims":
+            dim = _dim(call, 1)
+            return UNKNOWN if dim is None else unsqueezed(self.shape(call.args[0], at), dim)
+        return self._of_method(name, call, call.args[0], call.args[1:], at)
+
+    def _of_method(self, name: str, call: ast.Call, owner: ast.expr, args: list[ast.expr], at: ast.stmt) -> Shape:
+        """Of a method, or the function of this name, whose arguments behind the tensor are `args`."""
+        first = args[0] if args else None
+        if name in _KEEPING:
+            return self.shape(owner, at)
+        if name in _REDUCING or name == "multinomial":
+            return self._reduced(name, call, owner, args, at)
+        if name in _PAIRING:
+            return NUMBER if first is None and not call.keywords else UNKNOWN
+        if name in ("view", "reshape"):
+            return self._viewed(owner, args, at)
+        if name == "unsqueeze" and (dim := _dim_in(call, args)) is not None:
+            return unsqueezed(self.shape(owner, at), dim)
+        if name == "squeeze":
+            dim = _dim_in(call, args)
+            return UNKNOWN if dim is None and (args or call.keywords) else squeezed(self.shape(owner, at), dim)
+        if name in _FLAT:
+            whole = self.shape(owner, at)
+            if first is None:
+                return Shape(1, whole.one == One.SURE, whole.one)
+            return Shape(2, whole.is_first_one, whole.one) if _number(first) == 1 else UNKNOWN
+        return UNKNOWN
+
+    def _reduced(self, name: str, call: ast.Call, owner: ast.expr, args: list[ast.expr], at: ast.stmt) -> Shape:
+        whole = self.shape(owner, at)
+        if name == "multinomial":  # takes one dimension, or two
+            if not args or _number(args[0]) != 1:
+                return UNKNOWN
+            return Shape(None, True, One.SURE) if whole.is_first_one else with_one(whole, -1)
+        if not args and not call.keywords:
+            return NUMBER
+        dim = _dim_in(call, args)
+        return UNKNOWN if dim is None else (with_one if _keeps(call, args) else without)(whole, dim)
+
+    def _of_pair(self, call: ast.Call, at: ast.stmt) -> Shape | None:
+        """What values and indices of `x.max(1)`, `torch.topk(x, 1)` have; None of another call."""
+        name, root = last_name(call.func) or "", (path_of(call.func) or "").partition(".")[0]
+        if name not in _PAIRING and name not in ("topk", "sort"):
+            return None
+        is_function = root in _TORCH
+        if not is_function and not isinstance(call.func, ast.Attribute):
+            return None
+        if is_function and not call.args:
+            return UNKNOWN
+        owner = call.args[0] if is_function else call.func.value  # type: ignore[attr-defined]
+        args = call.args[1:] if is_function else call.args
+        if name == "sort":
+            return self.shape(owner, at)
+        if name == "topk":
+            count = args[0] if args else next((each.value for each in call.keywords if each.arg == "k"), None)
+            dim = _dim_in(call, args[1:]) if len(args) > 1 or call.keywords else -1
+            whole = self.shape(owner, at)
+            if count is not None and _number(count) == 1:
+                return with_one(whole, -1 if dim is None else dim)
+            return Shape(whole.rank, whole.is_first_one)
+        dim = _dim_in(call, args)
+        return UNKNOWN if dim is None else (with_one if _keeps(call, args) else without)(self.shape(owner, at), dim)
+
+    def _viewed(self, owner: ast.expr, args: list[ast.expr], at: ast.stmt) -> Shape:
+        given = list(args[0].elts) if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
+        if not given or (len(given) == 1 and _number(given[0]) is None):
+            return UNKNOWN
+        sizes = [_number(each) for each in given]
+        whole = self.shape(owner, at)
+        if len(given) == 1 or all(each == 1 for each in sizes):
+            return Shape(1, whole.one == One.SURE, whole.one) if sizes == [-1] else of_sizes(sizes)
+        is_kept = whole.is_first_one and last_name(_called(given[0])) in ("size", "shape")
+        return Shape(len(given), sizes[0] == 1 or is_kept, whole.one)
+
+
+def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr | None]:
+    """What the statements of a body give a name."""
+    stores = (store for statement in statements_of(body) for store in stores_of(statement))
+    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
+
+
+def _is_single_loader(node: ast.expr | None) -> bool:
+    """`DataLoader(data, batch_size=1)`, or without a size, which is one then."""
+    if not isinstance(node, ast.Call) or last_name(node.func) != "DataLoader":
+        return False
+    named = {each.arg: each.value for each in node.keywords}
+    if None in named or "collate_fn" in named or "batch_sampler" in named:
+        return False
+    size = node.args[1] if len(node.args) > 1 else named.get("batch_size")
+    return size is None or (isinstance(size, ast.Constant) and size.value == 1)
+
+
+def _indexed(whole: Shape, parts: list[ast.expr]) -> Shape:
+    """`x[None]`, `x[:1]`, `x[0]`, `x[:, 0]`."""
+    shape, dim = whole, 0
+    for part in parts:
+        if _is_new(part):
+            shape, dim = unsqueezed(shape, dim), dim + 1
+        elif isinstance(part, ast.Slice):
+            if _is_of_one(part):
+                shape = with_one(shape, dim)
+            elif part.lower is not None or part.upper is not None or part.step is not None:
+                shape = shape._replace(one=One.UNKNOWN, is_first_one=shape.is_first_one and dim > 0)
+            dim += 1
+        elif _number(part) is not None:
+            shape = without(shape, dim) if shape.rank is not None else Shape(None, shape.is_first_one and dim > 0)
+        elif isinstance(part, ast.Constant) and part.value is Ellipsis:
+            return shape if part is parts[-1] else UNKNOWN
+        else:
+            return UNKNOWN
+    return shape
+
+
+def _is_new(part: ast.expr) -> bool:
+    return (isinstance(part, ast.Constant) and part.value is None) or last_name(part) == "newaxis"
+
+
+def _is_of_one(part: ast.Slice) -> bool:
+    """`:1`, `-1:`, `2:3`, `at : at + 1`."""
+    lower, upper = part.lower, part.upper
+    if part.step is not None:
+        return False
+    if upper is None:
+        return lower is not None and _number(lower) == -1
+    if lower is None:
+        return _number(upper) == 1
+    first, last = _number(lower), _number(upper)
+    if first is not None and last is not None:
+        return last - first == 1 and first * last >= 0 and last != 0
+    is_next = isinstance(upper, ast.BinOp) and isinstance(upper.op, ast.Add) and _number(upper.right) == 1
+    return is_next and ast.dump(upper.left) == ast.dump(lower)  # type: ignore[attr-defined]
+
+
+def _number(node: ast.expr) -> int | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _number(node.operand)
+        return None if inner is None else -inner
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _called(node: ast.expr) -> ast.expr:
+    """What `x.size(0)` calls, and `x.shape[0]` indexes."""
+    if isinstance(node, ast.Call):
+        return node.func
+    return node.value if isinstance(node, ast.Subscript) else node
+
+
+def _sizes(args: list[ast.expr]) -> list[int | None]:
+    given = args[0].elts if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
+    return [_number(each) for each in given]
+
+
+def _dim(call: ast.Call, position: int) -> int | None:
+    return _dim_in(call, call.args[position:])
+
+
+def _dim_in(call: ast.Call, args: list[ast.expr]) -> int | None:
+    """The dimension that is given first, or by its name."""
+    if args:
+        return _number(args[0])
+    return next((_number(each.value) for each in call.keywords if each.arg in ("dim", "axis")), None)
+
+
+def _keeps(call: ast.Call, args: list[ast.expr]) -> bool:
+    given = [*args[1:2], *(each.value for each in call.keywords if each.arg in ("keepdim", "keepdims"))]
+    return any(isinstance(each, ast.Constant) and each.value is True for each in given)

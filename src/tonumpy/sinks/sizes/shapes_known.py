@@ -1,0 +1,77 @@
+"""What is known of a tensor's shape: how many dimensions it has, and whether the first, or all, are of size one."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tonumpy.lazy_typing import NamedTuple
+
+
+class One(IntEnum):
+    """Whether a tensor has one element, and one dimension at least: not known, if what a model gave has two dimensions,
+    where the last (`BY_LAST`) or the second (`BY_SECOND`) is reduced, or surely."""
+
+    UNKNOWN = 0
+    BY_LAST = 1
+    BY_SECOND = 2
+    SURE = 3
+
+
+class Shape(NamedTuple):
+    """`is_batch`: what a loader gives, whose tensors all have a first dimension of size one."""
+
+    rank: int | None = None
+    is_first_one: bool = False
+    one: One = One.UNKNOWN
+    is_batch: bool = False
+
+
+UNKNOWN = Shape()
+NUMBER = Shape(0)
+ROW = Shape(1)
+
+
+def of_sizes(sizes: list[int | None]) -> Shape:
+    """Of sizes, None where one is not known."""
+    is_one = bool(sizes) and all(each == 1 for each in sizes)
+    return Shape(len(sizes), bool(sizes) and sizes[0] == 1, One.SURE if is_one else One.UNKNOWN)
+
+
+def without(shape: Shape, dim: int) -> Shape:
+    """What is left where one dimension is reduced."""
+    if shape.rank is None:
+        one = shape.one
+        if shape.is_first_one and dim in (1, -1):
+            one = max(one, One.BY_SECOND if dim == 1 else One.BY_LAST)
+        return Shape(None, shape.is_first_one and dim != 0, one)
+    at, left = dim % shape.rank if shape.rank else 0, shape.rank - 1
+    if left <= 0:
+        return NUMBER
+    is_first_one = shape.is_first_one and at != 0
+    return Shape(left, is_first_one, One.SURE if left == 1 and is_first_one else shape.one)
+
+
+def with_one(shape: Shape, dim: int) -> Shape:
+    """What is left where one dimension is cut to one of size one: `x.argmax(1, keepdim=True)`, `x.topk(1)`."""
+    if shape.rank is None:
+        return without(shape, dim)._replace(is_first_one=shape.is_first_one or dim == 0)
+    at = dim % shape.rank if shape.rank else 0
+    is_one = shape.rank == 1 or (shape.rank == 2 and at == 1 and shape.is_first_one)
+    return Shape(shape.rank, shape.is_first_one or at == 0, One.SURE if is_one else shape.one)
+
+
+def unsqueezed(shape: Shape, dim: int) -> Shape:
+    rank = None if shape.rank is None else shape.rank + 1
+    if rank == 1:
+        return Shape(1, True, One.SURE)
+    return Shape(rank, dim == 0 or (shape.is_first_one and dim != -(rank or 0)), shape.one)
+
+
+def squeezed(shape: Shape, dim: int | None) -> Shape:
+    if dim is None:
+        return NUMBER if shape.one == One.SURE else UNKNOWN
+    rank = None if shape.rank is None else shape.rank - 1
+    if rank is not None and rank <= 0:
+        return NUMBER
+    is_first_one = shape.is_first_one and dim != 0
+    return Shape(rank, is_first_one, One.SURE if rank == 1 and is_first_one else shape.one)
