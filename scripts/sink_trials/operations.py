@@ -65,7 +65,7 @@ OPERATIONS = (
     *("a.isel(x=t)", "a.sel(x=t)", "a.filter(t)", "a.take(t)", "a.index(t)", "a.count(t)", "a.equals(t)"),
     *("a.fillna(t)", "a.searchsorted(t)", "a.add(t)", "a.setdefault(t, 1)", "a.pop(t, 1)", "a.discard(t)"),
     *("a.union(t)", "a.update(t)", "{x for x in t}", "{x: 1 for x in t}", "dict(zip(t, t))"),
-    *("a[t, 1] = 9", "a.get((t, 1))", "(t, 1) in a", "a.add((t, 1))", "a.assign(n=t)"),
+    *("a[t, 1] = 9", "a.get((t, 1))", "(t, 1) in a", "a.add((t, 1))", "a.assign(n=t)", "a.loc[9] = [t, t]"),
 )
 # Of what is given, or of the forms above.
 FUNCTIONS = (

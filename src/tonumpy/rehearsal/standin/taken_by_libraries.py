@@ -33,6 +33,7 @@ _METHODS = {
     "t in a": ("__contains__", 1),
     "a['n'] = t": ("__setitem__", 2),
     "a.iloc[t]": ("iloc", 1),
+    "a.loc[9] = [t, t]": ("loc", 2),
 }
 _MOST = 100  # of what is in a list, row or dict that are looked at
 _OF_PYTHON = ("builtins", "collections")  # their containers ask for the hash
@@ -97,8 +98,8 @@ class TakenByLibraries:
                 method, place = _METHODS.get(text) or (_method_in(text), 1)
                 if not method or owner is None or not hasattr(owner, method):
                     continue
-                if method == "iloc":
-                    owner, method = type(owner([0]).iloc), "__getitem__"
+                if method in ("iloc", "loc"):
+                    owner, method = type(getattr(owner([0]), method)), "__getitem__" if place == 1 else "__setitem__"
                 self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place), patches)
 
     def _replace(
@@ -152,6 +153,8 @@ class TakenByLibraries:
             given = args[place]
             if text == "a.isin(t)" and isinstance(given, (list, tuple)):
                 given = next((each for each in given[:_MOST] if isinstance(each, torch.Tensor)), None)
+            if text.startswith("a.loc") and isinstance(given, (dict, list, tuple)):
+                given = next(_tensors_in(given), None)
             self._look_at(given, outcomes, library, text)
 
     def _look_at(self, value: Any, outcomes: dict[str, str], library: str, function: str) -> None:

@@ -15,6 +15,7 @@ from tonumpy.inference.lattice.values import (
     Sequence,
     Symbol,
     Tensor,
+    Union,
     Unknown,
     Value,
     is_number,
@@ -228,9 +229,18 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
             yield from _in_key(site, node.slice, key)
     elif is_dict(seen.receiver):
         yield from _in_key(site, node.slice, key)
+    elif what == "pandas.loc" and put and isinstance(put[0], (Sequence, Mapping)):
+        if isinstance(site.statement, ast.Assign):
+            yield from _in_row(site, site.statement.value, put[0])
     elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
         rows = table().operations["pandas"]["a['n'] = t"]
         yield from _made(site, site.statement.value, put[0], rows, "pandas")
+
+
+def _in_row(site: Site | OperationSite, node: ast.expr, row: Sequence | Mapping) -> Iterator[ImplicitConversion]:
+    """`frame.loc[len(frame)] = [step, loss]`: of new rows, as others raise."""
+    given = "items" if isinstance(row, Sequence) else "values"
+    yield from _made(site, node, row, {given: table().operations["pandas"]["a.loc[9] = [t, t]"]["number"]}, "pandas")
 
 
 def _in_key(site: Site | OperationSite, node: ast.expr, key: Value) -> Iterator[ImplicitConversion]:
@@ -326,7 +336,7 @@ def _given(value: Value) -> _Given | None:
     if tensor is not None:
         return _Given(tensor, _form_of(tensor))
     if isinstance(value, Sequence):
-        return _given_in_list(value.element)
+        return _given_in_list(value)
     found = _in_mapping(value)
     return None if found is None else _Given(found[0], "lists" if found[1] else "values")
 
@@ -338,14 +348,23 @@ def _form_of(tensor: Tensor) -> str:
     return "mask" if tensor.dtype == "bool" else "tensor"
 
 
-def _given_in_list(element: Value) -> _Given | None:
-    """The tensor that each item of a list is, or holds as a list or dict."""
-    if (inner := _tensor(element)) is not None:
+def _given_in_list(value: Sequence) -> _Given | None:
+    """The tensor that an item of a list is, or holds as a list or dict."""
+    if (inner := _tensor_among(value)) is not None:
         return _Given(inner, "items")
-    if isinstance(element, Sequence) and (inner := _tensor(element.element)) is not None:
-        return _Given(inner, "table")
-    found = _in_mapping(element)
-    return None if found is None else _Given(found[0], "rows")
+    for each in (part for item in (*(value.items or ()), value.element) for part in members(item)):
+        if isinstance(each, Sequence) and (inner := _tensor_among(each)) is not None:
+            return _Given(inner, "table")
+        if (found := _in_mapping(each)) is not None:
+            return _Given(found[0], "rows")
+    return None
+
+
+def _tensor_among(held: Sequence) -> Tensor | None:
+    """The first of the tensors in a list that has no dimensions, or the first; what else is in it does not count."""
+    items = (*(held.items or ()), held.element)
+    found = [tensor for each in items if (tensor := _tensor(_without_text(each))) is not None]
+    return next((each for each in found if each.dimensions == 0), found[0] if found else None)
 
 
 def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:
@@ -358,6 +377,11 @@ def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:
         if isinstance(each, Sequence) and (inner := _tensor(each.element)) is not None:
             return inner, True
     return None
+
+
+def _without_text(value: Value) -> Value:
+    """What an item is beside the names of others."""
+    return Union(tuple(each for each in value.members if not is_text(each))) if isinstance(value, Union) else value
 
 
 def _tensor(value: Value) -> Tensor | None:

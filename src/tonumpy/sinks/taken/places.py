@@ -212,9 +212,9 @@ def _is_key_in(name: str, node: ast.expr) -> bool:
 
 
 def _has_other_key(node: ast.AST) -> bool:
-    """Whether something is put under a key that is no text: no column of a table."""
+    """Whether something is put under a key that is no text: no column of a table, nor a row."""
     is_put = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-    return is_put and not isinstance(node.slice, ast.Constant)  # type: ignore[attr-defined]
+    return is_put and not isinstance(node.slice, ast.Constant) and last_name(node.value) != "loc"  # type: ignore[attr-defined]
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
