@@ -261,6 +261,20 @@ MECHANISMS = (
         lambda: (gives(N + "shown_by_runs:has_been_made", False),),
     ),
     Mechanism(
+        "grad mode in loops over generators",
+        ("inference/index/generator_modes.py",),
+        lambda: (gives("index.generator_modes:mode_in_rounds", "unchanged"),),
+    ),
+    Mechanism(
+        "flags that constructors keep", (), lambda: (gives("transfer.constant_conditions:_flag_put_here", None),)
+    ),
+    Mechanism(
+        "dtypes that modules register",
+        (),
+        lambda: (gives("summaries.module_objects:ModuleObjects.dtypes_registered", {}),),
+    ),
+    Mechanism("what helpers write by conversions", (), lambda: (does_nothing("memory.state:State.write_within"),)),
+    Mechanism(
         "complete chains (for speed)",
         ("inference/completeness.py",),
         lambda: (gives("completeness:complete_candidates", []),),
