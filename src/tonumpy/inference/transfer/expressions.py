@@ -6,8 +6,9 @@ import ast
 
 from tonumpy.inference.index.bindings import bound_names, is_false, requires_grad_given
 from tonumpy.inference.index.changes import changes_something
+from tonumpy.inference.index.generator_modes import mode_in_rounds
 from tonumpy.inference.knowledge.operands import combine
-from tonumpy.inference.lattice.environment import Environment
+from tonumpy.inference.lattice.environment import GRAD_MODE, Environment
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members
@@ -33,6 +34,7 @@ from tonumpy.inference.transfer.assignment import assign_in_comprehension, thaw
 from tonumpy.inference.transfer.autocast import of_product, without_narrow_dtype
 from tonumpy.inference.transfer.call_chains import evaluate_chain
 from tonumpy.inference.transfer.constant_conditions import constant_test
+from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.lambdas import lambda_of
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
@@ -230,7 +232,7 @@ def _keep_changes(frame: Frame, changes: dict[str, Value], inner_names: frozense
     """What tests have shown inside an expression is forgotten behind it, as it is joined with what was known before."""
     for name, value in changes.items():
         before = frame.env.get(name)
-        if before is None or value is before or name.partition(".")[0] in inner_names:
+        if before is None or value is before or name == GRAD_MODE or name.partition(".")[0] in inner_names:
             continue
         if isinstance(value, Nothing):
             frame.forget(name)
@@ -289,6 +291,9 @@ def _enter_generators(frame: Frame, generators: list[ast.comprehension]) -> Envi
         item = item_of(frame, evaluate(frame, generator.iter))
         frame.env = Environment(frame.env)
         assign_in_comprehension(frame, generator.target, item)
+        mode = mode_in_rounds(frame.module, generator.iter)
+        if mode != "unchanged":
+            frame.set_grad_mode(inside(mode, frame.grad_mode))
         for condition in generator.ifs:
             evaluate(frame, condition)
             narrow(frame, condition, True)
