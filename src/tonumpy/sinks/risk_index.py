@@ -289,7 +289,7 @@ class RiskIndex:
                 target = target.func
             else:
                 return
-        if target.id in OWN:
+        if target.id in OWN and not is_bound:
             return
         where = None if (unit, target.id) in self._global else unit
         self.flows.setdefault((where, target.id), []).append((value, unit, place, part))

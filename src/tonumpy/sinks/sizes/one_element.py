@@ -48,11 +48,11 @@ class Singles:
 
 
 def _is_of_one(shape: Shape, index: ast.expr, array: ast.expr, site: OperationSite, source: Source) -> bool:
-    if shape.rank == 0 or shape.one == One.UNKNOWN or _is_bound_within(index, site.statement):
+    if shape.rank == 0 or shape.believed == One.UNKNOWN or _is_bound_within(index, site.statement):
         return False
-    if shape.one == One.SURE:
+    if shape.believed == One.SURE:
         return True
-    if shape.one == One.BY_LAST and _OF_SEQUENCES.search(source.text):
+    if shape.believed == One.BY_LAST and _OF_SEQUENCES.search(source.text):
         return False
     if _holds_names(array, source):
         return True

@@ -18,6 +18,7 @@ from tonumpy.sinks.sizes.shapes_known import (
     UNKNOWN,
     One,
     Shape,
+    first_of,
     of_sizes,
     squeezed,
     unsqueezed,
@@ -339,7 +340,8 @@ def _indexed(whole: Shape, parts: list[ast.expr]) -> Shape:
                 shape = shape._replace(one=One.UNKNOWN, is_first_one=shape.is_first_one and dim > 0)
             dim += 1
         elif _number(part) is not None:
-            shape = without(shape, dim) if shape.rank is not None else Shape(None, shape.is_first_one and dim > 0)
+            row = Shape(None, shape.is_first_one) if shape.rank is None else without(shape, dim)
+            shape = row if dim else first_of(shape)
         elif isinstance(part, ast.Constant) and part.value is Ellipsis:
             return shape if part is parts[-1] else UNKNOWN
         else:

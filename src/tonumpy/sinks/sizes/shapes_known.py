@@ -18,12 +18,18 @@ class One(IntEnum):
 
 
 class Shape(NamedTuple):
-    """`is_batch`: what a loader gives, whose tensors all have a first dimension of size one."""
+    """`is_batch`: what a loader gives, whose tensors all have a first dimension of size one. `most`: no more than this
+    is believed of `one`, as the rank is that of one row of what a model gave."""
 
     rank: int | None = None
     is_first_one: bool = False
     one: One = One.UNKNOWN
     is_batch: bool = False
+    most: One = One.SURE
+
+    @property
+    def believed(self) -> One:
+        return min(self.one, self.most)
 
 
 UNKNOWN = Shape()
@@ -43,12 +49,12 @@ def without(shape: Shape, dim: int) -> Shape:
         one = shape.one
         if shape.is_first_one and dim in (1, -1):
             one = max(one, One.BY_SECOND if dim == 1 else One.BY_LAST)
-        return Shape(None, shape.is_first_one and dim != 0, one)
+        return Shape(None, shape.is_first_one and dim != 0, one, most=shape.most)
     at, left = dim % shape.rank if shape.rank else 0, shape.rank - 1
     if left <= 0:
         return NUMBER
     is_first_one = shape.is_first_one and at != 0
-    return Shape(left, is_first_one, One.SURE if left == 1 and is_first_one else shape.one)
+    return Shape(left, is_first_one, One.SURE if left == 1 and is_first_one else shape.one, most=shape.most)
 
 
 def with_one(shape: Shape, dim: int) -> Shape:
@@ -57,21 +63,31 @@ def with_one(shape: Shape, dim: int) -> Shape:
         return without(shape, dim)._replace(is_first_one=shape.is_first_one or dim == 0)
     at = dim % shape.rank if shape.rank else 0
     is_one = shape.rank == 1 or (shape.rank == 2 and at == 1 and shape.is_first_one)
-    return Shape(shape.rank, shape.is_first_one or at == 0, One.SURE if is_one else shape.one)
+    one = One.SURE if is_one else shape.one
+    return Shape(shape.rank, shape.is_first_one or at == 0, one, most=shape.most)
+
+
+def first_of(shape: Shape) -> Shape:
+    """`x[0]`: of what a model gave for one row, a row."""
+    if shape.rank is None and shape.is_first_one:
+        return Shape(1, most=One.BY_LAST)
+    return without(shape, 0)
 
 
 def unsqueezed(shape: Shape, dim: int) -> Shape:
     rank = None if shape.rank is None else shape.rank + 1
     if rank == 1:
         return Shape(1, True, One.SURE)
-    return Shape(rank, dim == 0 or (shape.is_first_one and dim != -(rank or 0)), shape.one)
+    return Shape(rank, dim == 0 or (shape.is_first_one and dim != -(rank or 0)), shape.one, most=shape.most)
 
 
 def squeezed(shape: Shape, dim: int | None) -> Shape:
-    if dim is None:
-        return NUMBER if shape.one == One.SURE else UNKNOWN
+    if dim is None and shape.one == One.SURE:
+        return NUMBER
+    if dim in (0, None):
+        return first_of(shape) if shape.is_first_one and shape.rank in (None, 2) else UNKNOWN
     rank = None if shape.rank is None else shape.rank - 1
     if rank is not None and rank <= 0:
         return NUMBER
-    is_first_one = shape.is_first_one and dim != 0
-    return Shape(rank, is_first_one, One.SURE if rank == 1 and is_first_one else shape.one)
+    one = One.SURE if rank == 1 and shape.is_first_one else shape.one
+    return Shape(rank, shape.is_first_one, one, most=shape.most)

@@ -41,6 +41,9 @@ _NUMBER = re.compile(
     r"(?:[^\n#]*\.arg(?:max|min)\(|\[\w+\][ \t]*(?:#|$))",
     re.MULTILINE,
 )
+# What callers may give: `def remember(seen, label):`, but for what is declared to be something else.
+_PARAMETERS = re.compile(r"^[ \t]*def[ \t]+\w+\(([^)]*)\)", re.MULTILINE)
+_PARAMETER = re.compile(r"(?:^|,)[ \t\n]*(\w+)[ \t]*(?=,|$|:[^,]*Tensor)")
 # Where a name is a key, or is looked for: the name and what holds it, in either order.
 _KEYED = re.compile(
     r"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+)(?:[ \t]+not)?[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
@@ -174,6 +177,7 @@ def _holds_no_keys(name: str, text: str) -> bool:
 def _names_of_keys(source: Source) -> set[str]:
     """The names that loops bind, or that are given a number of a tensor, and those of pairs that are made of these."""
     names = {match[1] for match in _NUMBER.finditer(source.text)}
+    names.update(name for match in _PARAMETERS.finditer(source.text) for name in _PARAMETER.findall(match[1]))
     for match in _LOOP.finditer(source.text):
         if not any(word in match[2] for word in _PLAIN_LOOPS):
             bound = _WORD.findall(match[1])[match[2].startswith("enumerate(") :]  # without the number
@@ -218,6 +222,8 @@ def _has_other_key(node: ast.AST) -> bool:
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
+    if last_name(site.call.func) in _METHODS_OF_KEYS:
+        return _reaches(site.call.args[:1], site, risks)
     given = (*site.call.args, *(each.value for each in site.call.keywords))
     return _reaches(given, site, risks)
 
@@ -232,7 +238,7 @@ def _may_be_taken(site: OperationSite, risks: Callable[[], RiskFlow]) -> bool:
     assert isinstance(node, ast.Subscript)
     if isinstance(node.ctx, ast.Store):
         value = site.statement.value if isinstance(site.statement, (ast.Assign, ast.AugAssign)) else None
-        return _reaches((node.slice, *([] if value is None else [value])), site, risks)
+        return _reaches([node.slice if _has_other_key(node) or value is None else value], site, risks)
     return _reaches((node.slice,), site, risks)
 
 
