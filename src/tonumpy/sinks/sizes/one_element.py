@@ -11,8 +11,9 @@ import re
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.shapes import may_be_a_tensor
-from tonumpy.sinks.sizes.shape_of import Shapes, stored_in
+from tonumpy.sinks.sizes.shape_of import Shapes
 from tonumpy.sinks.sizes.shapes_known import One
+from tonumpy.sinks.sizes.spelt_sizes import stored_in
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import own_expressions, walk
 

@@ -71,6 +71,10 @@ class ReachingStores:
                 own = inner if isinstance(statement, _WITH) or (inner is not block and not at) else _Block(block, [])
                 waiting += [(each, own) for each in part[::-1]]
 
+    def gives(self, name: str) -> bool:
+        """Whether anything gives a name a value."""
+        return name in self._stores
+
     def given_to(self, name: str, statement: ast.stmt) -> Given | None:
         """What a name holds where a statement begins; None where that is unknown."""
         number, block = self._placed.get(id(statement), (0, None))

@@ -25,6 +25,19 @@ from tonumpy.sinks.sizes.shapes_known import (
     with_one,
     without,
 )
+from tonumpy.sinks.sizes.spelt_sizes import (
+    called_in,
+    dim_at,
+    dim_in,
+    function_named,
+    is_new_axis,
+    is_of_one_row,
+    is_single_loader,
+    keeps_dim,
+    number_in,
+    sizes_in,
+    stored_in,
+)
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import statements_of, walk
 
@@ -63,11 +76,12 @@ class Shapes:
 
 
 class _Reader:
-    """Of one tensor."""
+    """Of one tensor; `given`: what a function that is followed is given."""
 
-    def __init__(self, source: Source, stores: ReachingStores) -> None:
+    def __init__(self, source: Source, stores: ReachingStores, given: dict[str, Shape] | None = None) -> None:
         self._source = source
         self._stores = stores
+        self._given = given
         self._left = _MAX_STEPS
 
     def shape(self, node: ast.expr, at: ast.stmt) -> Shape:
@@ -111,6 +125,8 @@ class _Reader:
         return Shape(None if inner.rank is None else inner.rank + 1)
 
     def _of_name(self, node: ast.Name, at: ast.stmt) -> Shape:
+        if self._given is not None and node.id in self._given and not self._stores.gives(node.id):
+            return self._given[node.id]
         given = self._stores.given_to(node.id, at)
         if given is None or given.store.value is None:
             return UNKNOWN
@@ -165,7 +181,7 @@ class _Reader:
             ]
         else:
             made = [node]
-        return bool(made) and all(_is_single_loader(each) for each in made)
+        return bool(made) and all(is_single_loader(each) for each in made)
 
     def _of_attribute(self, node: ast.Attribute, at: ast.stmt) -> Shape:
         if isinstance(node.value, ast.Call) and node.attr in ("indices", "values"):
@@ -203,11 +219,25 @@ class _Reader:
         return self._of_model(call, name, at)
 
     def _of_model(self, call: ast.Call, name: str, at: ast.stmt) -> Shape:
-        """A model keeps the first dimension; what a function of the file does is not looked at."""
-        is_known = name not in ("forward", "__call__") and f"def {name}(" in self._source.text
-        if not call.args or is_known or not isinstance(call.func, (ast.Name, ast.Attribute)):
+        """A model keeps the first dimension; of a function of the file what it returns is looked at, if that is one."""
+        if not call.args or not isinstance(call.func, (ast.Name, ast.Attribute)):
             return UNKNOWN
+        if name not in ("forward", "__call__") and f"def {name}(" in self._source.text:
+            function = function_named(name, self._source.tree.body) if self._given is None else None
+            return UNKNOWN if function is None else self._returned(function, call, at)
         return Shape(is_first_one=self.shape(call.args[0], at).is_first_one)
+
+    def _returned(self, function: ast.FunctionDef, call: ast.Call, at: ast.stmt) -> Shape:
+        last = function.body[-1]
+        returns = [each for each in statements_of(function.body) if isinstance(each, ast.Return)]
+        if returns != [last] or last.value is None:  # type: ignore[attr-defined]
+            return UNKNOWN
+        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        names = names[1:] if names[:1] == ["self"] else names
+        given = dict.fromkeys(names, UNKNOWN)
+        given.update((name, self.shape(each, at)) for name, each in zip(names, call.args, strict=False))
+        given.update((each.arg, self.shape(each.value, at)) for each in call.keywords if each.arg is not None)
+        return _Reader(self._source, ReachingStores(function.body), given).shape(last.value, last)  # type: ignore[attr-defined]
 
     def _of_sample(self, node: ast.expr, at: ast.stmt) -> Shape:
         """Of `Categorical(probs)`, which is given by a name, or stands there."""
@@ -223,12 +253,12 @@ class _Reader:
 
     def _of_function(self, name: str, call: ast.Call, at: ast.stmt) -> Shape:
         if name in _MADE_OF_SIZES:
-            return of_sizes(_sizes(call.args))
+            return of_sizes(sizes_in(call.args))
         if name == "randint":
             sizes = [each.value for each in call.keywords if each.arg == "size"] or call.args[1:][-1:]
-            return of_sizes(_sizes(sizes)) if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)) else UNKNOWN
+            return of_sizes(sizes_in(sizes)) if sizes and isinstance(sizes[0], (ast.Tuple, ast.List)) else UNKNOWN
         if name == "full":
-            return of_sizes(_sizes(call.args[:1]))
+            return of_sizes(sizes_in(call.args[:1]))
         if name in _ROWS:
             return ROW
         if not call.args:
@@ -236,7 +266,7 @@ class _Reader:
         if name in _OF_DATA:
             return self.shape(call.args[0], at)
         if name == "expand_dims":
-            dim = _dim(call, 1)
+            dim = dim_at(call, 1)
             return UNKNOWN if dim is None else unsqueezed(self.shape(call.args[0], at), dim)
         return self._of_method(name, call, call.args[0], call.args[1:], at)
 
@@ -251,28 +281,28 @@ class _Reader:
             return NUMBER if first is None and not call.keywords else UNKNOWN
         if name in ("view", "reshape"):
             return self._viewed(owner, args, at)
-        if name == "unsqueeze" and (dim := _dim_in(call, args)) is not None:
+        if name == "unsqueeze" and (dim := dim_in(call, args)) is not None:
             return unsqueezed(self.shape(owner, at), dim)
         if name == "squeeze":
-            dim = _dim_in(call, args)
+            dim = dim_in(call, args)
             return UNKNOWN if dim is None and (args or call.keywords) else squeezed(self.shape(owner, at), dim)
         if name in _FLAT:
             whole = self.shape(owner, at)
             if first is None:
                 return Shape(1, whole.one == One.SURE, whole.one)
-            return Shape(2, whole.is_first_one, whole.one) if _number(first) == 1 else UNKNOWN
+            return Shape(2, whole.is_first_one, whole.one) if number_in(first) == 1 else UNKNOWN
         return UNKNOWN
 
     def _reduced(self, name: str, call: ast.Call, owner: ast.expr, args: list[ast.expr], at: ast.stmt) -> Shape:
         whole = self.shape(owner, at)
         if name == "multinomial":  # takes one dimension, or two
-            if not args or _number(args[0]) != 1:
+            if not args or number_in(args[0]) != 1:
                 return UNKNOWN
             return Shape(None, True, One.SURE) if whole.is_first_one else with_one(whole, -1)
         if not args and not call.keywords:
             return NUMBER
-        dim = _dim_in(call, args)
-        return UNKNOWN if dim is None else (with_one if _keeps(call, args) else without)(whole, dim)
+        dim = dim_in(call, args)
+        return UNKNOWN if dim is None else (with_one if keeps_dim(call, args) else without)(whole, dim)
 
     def _of_pair(self, call: ast.Call, at: ast.stmt) -> Shape | None:
         """What values and indices of `x.max(1)`, `torch.topk(x, 1)` have; None of another call."""
@@ -290,56 +320,39 @@ class _Reader:
             return self.shape(owner, at)
         if name == "topk":
             count = args[0] if args else next((each.value for each in call.keywords if each.arg == "k"), None)
-            dim = _dim_in(call, args[1:]) if len(args) > 1 or call.keywords else -1
+            dim = dim_in(call, args[1:]) if len(args) > 1 or call.keywords else -1
             whole = self.shape(owner, at)
-            if count is not None and _number(count) == 1:
+            if count is not None and number_in(count) == 1:
                 return with_one(whole, -1 if dim is None else dim)
             return Shape(whole.rank, whole.is_first_one)
-        dim = _dim_in(call, args)
-        return UNKNOWN if dim is None else (with_one if _keeps(call, args) else without)(self.shape(owner, at), dim)
+        dim = dim_in(call, args)
+        return UNKNOWN if dim is None else (with_one if keeps_dim(call, args) else without)(self.shape(owner, at), dim)
 
     def _viewed(self, owner: ast.expr, args: list[ast.expr], at: ast.stmt) -> Shape:
         given = list(args[0].elts) if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
-        if not given or (len(given) == 1 and _number(given[0]) is None):
+        if not given or (len(given) == 1 and number_in(given[0]) is None):
             return UNKNOWN
-        sizes = [_number(each) for each in given]
+        sizes = [number_in(each) for each in given]
         whole = self.shape(owner, at)
         if len(given) == 1 or all(each == 1 for each in sizes):
             return Shape(1, whole.one == One.SURE, whole.one) if sizes == [-1] else of_sizes(sizes)
-        is_kept = whole.is_first_one and last_name(_called(given[0])) in ("size", "shape")
+        is_kept = whole.is_first_one and last_name(called_in(given[0])) in ("size", "shape")
         return Shape(len(given), sizes[0] == 1 or is_kept, whole.one)
-
-
-def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr | None]:
-    """What the statements of a body give a name."""
-    stores = (store for statement in statements_of(body) for store in stores_of(statement))
-    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
-
-
-def _is_single_loader(node: ast.expr | None) -> bool:
-    """`DataLoader(data, batch_size=1)`, or without a size, which is one then."""
-    if not isinstance(node, ast.Call) or last_name(node.func) != "DataLoader":
-        return False
-    named = {each.arg: each.value for each in node.keywords}
-    if None in named or "collate_fn" in named or "batch_sampler" in named:
-        return False
-    size = node.args[1] if len(node.args) > 1 else named.get("batch_size")
-    return size is None or (isinstance(size, ast.Constant) and size.value == 1)
 
 
 def _indexed(whole: Shape, parts: list[ast.expr]) -> Shape:
     """`x[None]`, `x[:1]`, `x[0]`, `x[:, 0]`."""
     shape, dim = whole, 0
     for part in parts:
-        if _is_new(part):
+        if is_new_axis(part):
             shape, dim = unsqueezed(shape, dim), dim + 1
         elif isinstance(part, ast.Slice):
-            if _is_of_one(part):
+            if is_of_one_row(part):
                 shape = with_one(shape, dim)
             elif part.lower is not None or part.upper is not None or part.step is not None:
                 shape = shape._replace(one=One.UNKNOWN, is_first_one=shape.is_first_one and dim > 0)
             dim += 1
-        elif _number(part) is not None:
+        elif number_in(part) is not None:
             row = Shape(None, shape.is_first_one) if shape.rank is None else without(shape, dim)
             shape = row if dim else first_of(shape)
         elif isinstance(part, ast.Constant) and part.value is Ellipsis:
@@ -347,58 +360,3 @@ def _indexed(whole: Shape, parts: list[ast.expr]) -> Shape:
         else:
             return UNKNOWN
     return shape
-
-
-def _is_new(part: ast.expr) -> bool:
-    return (isinstance(part, ast.Constant) and part.value is None) or last_name(part) == "newaxis"
-
-
-def _is_of_one(part: ast.Slice) -> bool:
-    """`:1`, `-1:`, `2:3`, `at : at + 1`."""
-    lower, upper = part.lower, part.upper
-    if part.step is not None:
-        return False
-    if upper is None:
-        return lower is not None and _number(lower) == -1
-    if lower is None:
-        return _number(upper) == 1
-    first, last = _number(lower), _number(upper)
-    if first is not None and last is not None:
-        return last - first == 1 and first * last >= 0 and last != 0
-    is_next = isinstance(upper, ast.BinOp) and isinstance(upper.op, ast.Add) and _number(upper.right) == 1
-    return is_next and ast.dump(upper.left) == ast.dump(lower)  # type: ignore[attr-defined]
-
-
-def _number(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand)
-        return None if inner is None else -inner
-    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
-
-
-def _called(node: ast.expr) -> ast.expr:
-    """What `x.size(0)` calls, and `x.shape[0]` indexes."""
-    if isinstance(node, ast.Call):
-        return node.func
-    return node.value if isinstance(node, ast.Subscript) else node
-
-
-def _sizes(args: list[ast.expr]) -> list[int | None]:
-    given = args[0].elts if len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) else args
-    return [_number(each) for each in given]
-
-
-def _dim(call: ast.Call, position: int) -> int | None:
-    return _dim_in(call, call.args[position:])
-
-
-def _dim_in(call: ast.Call, args: list[ast.expr]) -> int | None:
-    """The dimension that is given first, or by its name."""
-    if args:
-        return _number(args[0])
-    return next((_number(each.value) for each in call.keywords if each.arg in ("dim", "axis")), None)
-
-
-def _keeps(call: ast.Call, args: list[ast.expr]) -> bool:
-    given = [*args[1:2], *(each.value for each in call.keywords if each.arg in ("keepdim", "keepdims"))]
-    return any(isinstance(each, ast.Constant) and each.value is True for each in given)
