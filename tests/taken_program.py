@@ -62,6 +62,7 @@ print(["a", "b"][values[:1].long()], range(3)[values[:1].long()])
 rows = np.zeros((1, 2))
 print(rows[values[:1] < 0].shape)  # TNP206
 rows[values[:1] < 0] = 1  # TNP206
+rows[values[:1].long()] = 1
 print(rows, rows[(values[:1] < 0).numpy()].shape)
 kinds: defaultdict = defaultdict(list)
 for label in labels:

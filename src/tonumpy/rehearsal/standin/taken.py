@@ -65,7 +65,9 @@ class Taken:
         def index_of(self_: Any) -> int:
             frame = sys._getframe(1)
             is_one = self_.dim() and self_.numel() == 1
-            if is_one and is_own(frame.f_code.co_filename) and is_index(frame) and _is_array(indexed(frame)):
+            # What is put in one place is put in the row of one, too, but for a mask that is False.
+            is_meant = reads_item(frame) or (is_index(frame) and self_.dtype == torch.bool)
+            if is_one and is_own(frame.f_code.co_filename) and is_meant and _is_array(indexed(frame)):
                 self._tell(self_, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
             return index(self_)
 
