@@ -236,8 +236,8 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     code, conversion = judgement.finding.code, judgement.conversion
     if conversion is None or (code.startswith("TNP2") and code != "TNP203"):
         return False
-    scopes = conversion.candidate.scopes if isinstance(conversion, Conversion) else conversion.site.scopes
-    return compiled_around(source, scopes) is not None
+    place = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
+    return compiled_around(source, place.scopes, place.call) is not None
 
 
 def _risks_of(source: Source) -> RiskFlow:

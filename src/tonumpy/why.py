@@ -185,7 +185,7 @@ def _what_they_rest_on(findings: tuple[Finding, ...]) -> tuple[Answer, ...]:
 
 def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
     """That nothing is reported where torch.compile compiles what is around, nor of libraries on the array API."""
-    compiled = compiled_around(module.source, place.scopes)
+    compiled = compiled_around(module.source, place.scopes, place.call)
     told = () if compiled is None else (Answer("torch.compile", compiled.words),)
     libraries = [each for each in ("scipy", "sklearn") if each in module.source.text and is_on_array_api(module, each)]
     on = f"switched on for {' and '.join(libraries)}, whose functions take tensors then"

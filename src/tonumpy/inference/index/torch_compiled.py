@@ -36,17 +36,17 @@ class Compiled(NamedTuple):
         return f"torch.compile compiles this function{called} (line {self.row}): neither grad nor a device raises there"
 
 
-def compiled_around(source: Source, scopes: Sequence[ast.AST]) -> Compiled | None:
-    """What is known of the innermost function that is compiled, of those around a place."""
+def compiled_around(source: Source, scopes: Sequence[ast.AST], node: ast.AST) -> Compiled | None:
+    """What is known of the lambda, or the innermost function, that is compiled, of those around a node."""
     if "torch" not in source.text or "compile" not in source.text:
         return None
     if source not in _KNOWN:  # one source may hold any number of conversions
         _KNOWN[source] = _Search(source).found()
     found = _KNOWN[source]
-    return next((found[each] for each in reversed(scopes) if each in found), None)
+    return next((found[each] for each in (node, *reversed(scopes)) if each in found), None)
 
 
-# What is known of a source goes with it.
+# What is known of a source goes with it: of functions, and of all that a lambda holds.
 _KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, Compiled]] = WeakKeyDictionary()
 
 
@@ -58,6 +58,13 @@ def _before_moves(node: ast.expr) -> ast.expr:
             break
         node = node.func.value
     return node
+
+
+class _Function(NamedTuple):
+    """A function, and the class of the object whose method it is."""
+
+    node: FunctionNode | ast.Lambda
+    cls: str = ""
 
 
 class _Search:
@@ -74,32 +81,45 @@ class _Search:
             each.name: {inner.name: inner for inner in each.body if isinstance(inner, FUNCTIONS)} for each in classes
         }
         self._owners = {id(inner): name for name, methods in self._methods.items() for inner in methods.values()}
-        self._objects = {
-            path: cls
+        bound = [
+            (path, each.value)
             for each in self._nodes
-            if isinstance(each, ast.Assign) and isinstance(made := _before_moves(each.value), ast.Call)
-            if (cls := path_of(made.func)) in self._methods and cls is not None
+            if isinstance(each, ast.Assign)
             for target in each.targets
             if (path := path_of(target)) is not None
+        ]
+        self._compilers = set[str]()  # names of what compiles, beside torch.compile
+        self._objects = {
+            path: cls
+            for path, value in bound
+            if isinstance(made := _before_moves(value), ast.Call)
+            if (cls := path_of(made.func)) in self._methods and cls is not None
         }
-
+        self._lambdas = {path: value for path, value in bound if isinstance(value, ast.Lambda)}
+        self._bases = {each.name: [path_of(base) or "" for base in each.bases] for each in classes}
+        self._compilers = {path for path, value in bound if self._makes_compiled(value)}
         calls = ((each, cls.name) for cls in classes for each in walk(cls) if isinstance(each, ast.Call))
         self._class_around = {id(call): name for call, name in calls}
 
     def found(self) -> dict[ast.AST, Compiled]:
         found: dict[ast.AST, Compiled] = {}
         waiting = list(self._asked_for())
-        disabled = set(self._disabled()) if waiting else set()
+        disabled = {each.node for each in self._disabled()} if waiting else set()
+        seen = set[_Function]()
         while waiting:
-            node, compiled = waiting.pop()
-            if node in found or node in disabled or any(self._disables(each) for each in node.decorator_list):
+            function, compiled = waiting.pop()
+            node = function.node
+            decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+            if function in seen or node in disabled or any(self._disables(each) for each in decorators):
                 continue
-            found[node] = compiled
-            through = compiled.through or node.name
-            waiting += [(each, Compiled(compiled.row, through)) for each in self._called_in(node)]
+            seen.add(function)
+            for each in walk(node) if isinstance(node, ast.Lambda) else (node,):
+                found.setdefault(each, compiled)
+            through = compiled.through or getattr(node, "name", "lambda")
+            waiting += [(each, Compiled(compiled.row, through)) for each in self._called_in(function)]
         return found
 
-    def _asked_for(self) -> Iterator[tuple[FunctionNode, Compiled]]:
+    def _asked_for(self) -> Iterator[tuple[_Function, Compiled]]:
         for node in self._nodes:
             if isinstance(node, FUNCTIONS):
                 for each in node.decorator_list:
@@ -108,14 +128,14 @@ class _Search:
                     if isinstance(each, ast.Call) and path_of(asked) in _PARTIAL and each.args:
                         asked = each.args[0]
                     if self._is_compile(asked) and options.issubset(_OPTIONS):
-                        yield node, Compiled(each.lineno)
+                        yield _Function(node, self._owners.get(id(node), "")), Compiled(each.lineno)
             elif isinstance(node, ast.Call):
                 given = self._given_to_compile(node)
                 function = None if given is None else self._function(given, node)
                 if function is not None:
                     yield function, Compiled(node.lineno)
 
-    def _disabled(self) -> Iterator[FunctionNode]:
+    def _disabled(self) -> Iterator[_Function]:
         """`self.log = torch.compiler.disable(self.log)`"""
         for node in self._nodes:
             if isinstance(node, ast.Call) and node.args and self._disables(node):
@@ -137,37 +157,61 @@ class _Search:
         is_method = isinstance(function, ast.Attribute) and function.attr == "compile" and not call.args
         return function.value if is_method else None  # type: ignore[attr-defined]
 
-    def _function(self, node: ast.expr, call: ast.Call) -> FunctionNode | None:
+    def _function(self, node: ast.expr, call: ast.Call) -> _Function | None:
         """The function that a name, a method of an object, or an object that is called stands for, given in a call."""
         node = _before_moves(node)
+        if isinstance(node, ast.Lambda):
+            return _Function(node)
         if isinstance(node, ast.Call):
-            cls = path_of(node.func) or ""
-            return self._methods.get(cls, {}).get("forward")
+            return self._method(path_of(node.func) or "", "forward")
         path = path_of(node) or ""
-        if path in self._functions:
-            return self._functions[path]
+        known = self._functions.get(path) or self._lambdas.get(path)
+        if known is not None:
+            return _Function(known)
         if path in self._objects:
-            return self._methods[self._objects[path]].get("forward")
+            return self._method(self._objects[path], "forward")
         owner, _, name = path.rpartition(".")
         cls = self._class_around.get(id(call), "") if owner == "self" else self._objects.get(owner, owner)
-        return self._methods.get(cls, {}).get(name)
+        return self._method(cls, name)
 
-    def _called_in(self, function: FunctionNode) -> Iterator[FunctionNode]:
-        own = self._methods.get(self._owners.get(id(function), ""), {})
-        for node in walk(function):
+    def _method(self, cls: str, name: str) -> _Function | None:
+        """Of a class of the module, its own or that of a base there."""
+        asked = [cls]
+        for each in asked:
+            if name in self._methods.get(each, {}):
+                return _Function(self._methods[each][name], cls)
+            asked += [base for base in self._bases.get(each, ()) if base not in asked]
+        return None
+
+    def _called_in(self, function: _Function) -> Iterator[_Function]:
+        for node in walk(function.node):
             if not isinstance(node, ast.Call):
                 continue
             path = path_of(node.func) or ""
             root, _, name = path.partition(".")
-            called = own.get(name) if root == "self" else None if name else self._functions.get(root)
+            called = self._method(function.cls, name) if root == "self" else None
+            if not name and root in self._functions:
+                called = _Function(self._functions[root])
             if called is None and path in self._objects:
-                called = self._methods[self._objects[path]].get("forward")
+                called = self._method(self._objects[path], "forward")
             if called is not None:
                 yield called
 
     def _is_compile(self, node: ast.expr) -> bool:
-        root, dot, rest = (path_of(node) or "").partition(".")
-        return self._names.get(root, "") + dot + rest == "torch.compile"
+        path = path_of(node) or ""
+        root, dot, rest = path.partition(".")
+        return self._names.get(root, "") + dot + rest == "torch.compile" or path in self._compilers
+
+    def _makes_compiled(self, node: ast.expr) -> bool:
+        """`compiled = torch.compile(mode="default")`, `partial(torch.compile, ...)`, and another name for it."""
+        if not isinstance(node, ast.Call):
+            return self._is_compile(node)
+        options = {each.arg for each in node.keywords}
+        if not options.issubset(_OPTIONS - {"model"}):
+            return False
+        if path_of(node.func) in _PARTIAL:
+            return len(node.args) == 1 and self._is_compile(node.args[0])
+        return not node.args and self._is_compile(node.func)
 
     def _disables(self, node: ast.expr) -> bool:
         path = path_of(node.func if isinstance(node, ast.Call) else node) or ""
