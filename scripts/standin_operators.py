@@ -5,7 +5,7 @@
 
 For each sample of each operator: the types, dtypes, shapes, devices and values of what it returns, what its in-place
 variant and `out=` give, and the gradients. Needs numpy and expecttest besides torch. `--page` takes every sample of
-every dtype, which is five minutes of a CPU, and writes what differs into docs/rehearsal.md, or the same page into FILE;
+every dtype, which is some minutes of a CPU, and writes what differs into docs/rehearsal.md, or the same page into FILE;
 with `--check` it writes nothing, and fails where that is another list.
 """
 
@@ -41,6 +41,7 @@ _LEAVES_OUT_UNWRITTEN = frozenset({"fft.ihfftn", "fft.ihfft2"})
 # The message in which real hardware refuses a sample of the database for the CPU.
 _REFUSED_THERE = ("tensor_split expected tensor_indices_or_sections to be on cpu",)
 _EACH = 50  # operators, after which progress is told
+_MOST_NUMBERS = 1_000_000  # of a sample: a few of grid_sampler_3d have five times as many, and take minutes
 _FEW = (torch.float32, torch.int64, torch.complex64, torch.bool)
 _ALL = (*_FEW, torch.float64, torch.float16, torch.bfloat16, torch.uint8, torch.int32, torch.complex128)
 
@@ -101,9 +102,15 @@ def _samples(entry: Any, dtype: torch.dtype, number: int) -> Iterator[Any]:  # n
     try:
         found = entry.sample_inputs("cpu", dtype, requires_grad=grads)
         # The database asks whether there is a device, and has samples that name it, whatever they are made for.
-        yield from itertools.islice((each for each in found if not _names_device((each.args, each.kwargs))), number)
+        small = (each for each in found if _numbers(each.input) <= _MOST_NUMBERS)
+        fitting = (each for each in small if not _names_device((each.args, each.kwargs)))
+        yield from itertools.islice(fitting, number)
     except Exception as error:
         print(f"{entry.name} {dtype}: no samples: {error}", file=sys.stderr)
+
+
+def _numbers(value: Any) -> int:  # noqa: ANN401
+    return sum(each.numel() for each in _tensors(value) if each.layout is torch.strided)
 
 
 def _names_device(value: Any) -> bool:  # noqa: ANN401
