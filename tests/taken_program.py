@@ -4,6 +4,7 @@ import contextlib
 import csv
 import importlib.util
 import io
+import statistics
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -22,6 +23,9 @@ frame = pd.DataFrame({"a": [1, 2, 3]})
 print(len(set(labels)))  # TNP206
 print(len(set(labels.tolist())))
 print(Counter(labels).most_common(1)[0][1])  # TNP206
+counted = Counter(list(labels))  # TNP206
+print(counted.most_common(1)[0][1], bool(str(counted)), len(counted.copy()), counted == Counter())
+print(statistics.mode(list(labels)).item())  # TNP206
 counts: dict = {}
 for label in labels:
     counts[label] = counts.get(label, 0) + 1  # TNP206
@@ -89,3 +93,6 @@ with contextlib.suppress(RuntimeError):
     table.masked_fill(np.isnan(table), 0)  # TNP205
 with contextlib.suppress(RuntimeError):
     torch.masked_select(table, np.isnan(table))  # TNP205
+with torch.device(device):
+    print(np.isnan(torch.ones(2, device="cpu")).dtype)
+    print(values[~np.isnan(values)].shape)  # TNP205

@@ -43,22 +43,22 @@ class Masks:
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
         tensor, made = torch.Tensor, self._made
-        wrap, array = tensor.__array_wrap__, tensor.__array__
+        wrap, convert = tensor.__array_wrap__, tensor.__array__
 
         @functools.wraps(wrap)
-        def wrapped(self_: Any, result: Any, *more: Any) -> Any:
-            found = wrap(self_, result, *more)
-            if isinstance(result, (np.ndarray, np.bool_)) and result.dtype == np.bool_ and self._is_uint8(found):
+        def wrapped(self_: Any, array: Any, *more: Any) -> Any:  # with a mode of functions torch gives it by name
+            found = wrap(self_, array, *more)
+            if isinstance(array, (np.ndarray, np.bool_)) and array.dtype == np.bool_ and self._is_uint8(found):
                 made.add(found.untyped_storage())
             return found
 
-        @functools.wraps(array)
+        @functools.wraps(convert)
         def converted(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if made and self._is_one(self_) and self_.dim():
                 frame = sys._getframe(1)
                 if is_own(frame.f_code.co_filename) and is_index(frame):
                     self._tell(self_, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
-            return array(self_, *args, **kwargs)
+            return convert(self_, *args, **kwargs)
 
         patches.replace(tensor, "__array_wrap__", wrapped)
         patches.replace(tensor, "__array__", converted)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.stacks import Stacks
 
 _COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
+_KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys
 
 
 class Taken:
@@ -49,7 +50,9 @@ class Taken:
         @functools.wraps(hashed)
         def hash_of(self_: Any) -> int:
             frame = sys._getframe(1)
-            while frame.f_globals.get("__name__") in _COUNTING and frame.f_back is not None:
+            while _is_between(frame) and frame.f_back is not None:
+                if frame.f_code.co_name in _KEEPING:
+                    return int(hashed(self_))
                 frame = frame.f_back
             is_number = self_.dim() == 0 and not self_.requires_grad
             if is_number and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
@@ -72,6 +75,12 @@ class Taken:
             return index(self_)
 
         patches.replace(torch.Tensor, "__index__", index_of)
+
+
+def _is_between(frame: FrameType) -> bool:
+    """What counts on behalf of who calls it, and what of ours looks at that."""
+    name = frame.f_globals.get("__name__") or ""
+    return name in _COUNTING or name.startswith("tonumpy.")
 
 
 def _finds_itself(frame: FrameType) -> bool:
