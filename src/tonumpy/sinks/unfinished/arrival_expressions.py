@@ -160,6 +160,13 @@ class Expressions:
     def _whole(self, node: ast.Starred | ast.Await) -> Copies:
         return self._value(node.value)
 
+    def _handed_out(self, node: ast.Yield | ast.YieldFrom) -> Copies:
+        """What goes on with it reads it, and may wait before it does, and before it comes back."""
+        if node.value is not None:
+            self._value(node.value)
+        self._doubt()
+        return NO_COPIES
+
     def _named(self, node: ast.NamedExpr) -> Copies:
         held = self._value(node.value)
         self._bind(node.target, held, node.value)
@@ -355,6 +362,7 @@ _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     ast.IfExp: Expressions._either,
     ast.BoolOp: Expressions._any_of,
     ast.JoinedStr: Expressions._text,
+    **dict.fromkeys((ast.Yield, ast.YieldFrom), Expressions._handed_out),
 }
 
 

@@ -201,6 +201,19 @@ class Walk(Calls):
                 self._bind(item.optional_vars, held, context)
         self._block(statement.body)
         del self._streams[len(self._streams) - entered :]
+        for item in statement.items:
+            self._leave_context(item.context_expr)
+
+    def _leave_context(self, context: ast.expr) -> None:
+        """A context manager may wait when it is left: one in sight by its text, another in doubt, but for torch's."""
+        if not isinstance(context, ast.Call):
+            return
+        left = self._home.functions.get((path_of(context.func) or "", "__exit__"))
+        helper = left or self._home.called(context.func, self._scopes)
+        if helper is not None and self._home.waits(helper):
+            self._state.pending.clear()
+        elif helper is None and not self._is_module(context.func) and last_name(context.func) not in words.CONTEXTS:
+            self._doubt()
 
 
 # What a walk does at a statement of each kind; at others nothing, as at the body of a nested function.

@@ -38,6 +38,11 @@ NOT_READING_IN_TORCH = frozenset(
 MAPPING = frozenset("tree_map tree_map_only tree_map_ map map_structure map_aggregate apply_to_collection".split())
 # In a test that has one of these, the other branch has nothing to wait for.
 OF_DEVICES = frozenset("cuda gpu xpu npu device available stream event accelerator copied pending".split())
+# They wait for nothing when they are left.
+CONTEXTS = frozenset(
+    "open suppress nullcontext ExitStack Lock RLock redirect_stdout TemporaryDirectory catch_warnings stream device"
+    " no_grad inference_mode enable_grad autocast set_grad_enabled profile record_function tqdm".split()
+)
 _WAITING = frozenset("sync synchronize barrier query sleep monitored_barrier".split())
 _HARMLESS_ROOTS = frozenset(
     "torch np numpy F nn time logging logger log math os json warnings random tqdm pbar sys re itertools".split()
