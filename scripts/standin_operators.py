@@ -178,7 +178,7 @@ def _out(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _without_other_accelerators() -> Iterator[None]:
-    """`torch.manual_seed` writes the stack of each call down for them, should there be one later: a third of all time."""
+    """`torch.manual_seed` notes the stack of each call for them, should there be one later: a third of all time."""
     with ExitStack() as stack:
         for module in (torch.xpu, torch.mtia):
             stack.enter_context(mock.patch.object(module, "manual_seed_all", lambda seed: None))  # noqa: ARG005
