@@ -8,7 +8,8 @@ no file outside a temporary folder. What has been tried is kept in a journal: a 
 ended. Without names it measures every library that is installed. --limit ends a library after so many seconds of the
 processor, its calls by hand and what stands nearest to its own name first; what is left is counted. With --check it
 writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ. With
---operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json.
+--operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json. With
+--array-api the calls of the table are tried with the array API switched on, and those that differ are listed there.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
 from sink_trials.outcomes import COUNTED  # noqa: E402
-from sink_trials.table import mended, path_of, written  # noqa: E402
+from sink_trials.table import mended, path_of, with_array_api, written  # noqa: E402
 from sink_trials.trial import (  # noqa: E402
     ALSO,
     SECONDS,
@@ -153,11 +154,14 @@ def main() -> int:
     parser.add_argument("--claims", action="store_true", help="name the claims of every tensor that one disproves")
     parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
     parser.add_argument("--only", default="", help="a pattern of names: these lines alone are measured and replaced")
+    parser.add_argument("--array-api", action="store_true", help="which functions of scipy, sklearn it changes")
     parser.add_argument("--operations", action="store_true", help="what is no call of a function that converts, alone")
     arguments = parser.parse_args()
     if arguments.operations:
         operations.write()
         return 0
+    if arguments.array_api:
+        os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
     register()
@@ -183,6 +187,12 @@ def main() -> int:
             COUNTED.append(cast("type[Warning]", thing_of(library, library.warns)()))
         if library.once:
             thing_of(library, library.once)()
+        if arguments.array_api:
+            if library.root == "sklearn":
+                importlib.import_module("sklearn").set_config(array_api_dispatch=True)
+            names = differing(library, json.loads(path_of(library).read_text("utf-8"))["functions"], 1, folder)
+            path_of(library).write_text(with_array_api(library, names), "utf-8")
+            os._exit(0)
         if arguments.check:
             table = json.loads(path_of(library).read_text("utf-8"))["functions"]
             names = differing(library, table, arguments.every, folder)

@@ -188,7 +188,7 @@ def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSi
     compiled = compiled_around(module.source, place.scopes, place.call)
     told = () if compiled is None else (Answer("torch.compile", compiled.words),)
     libraries = [each for each in ("scipy", "sklearn") if each in module.source.text and is_on_array_api(module, each)]
-    on = f"switched on for {' and '.join(libraries)}, whose functions take tensors then"
+    on = f"switched on for {' and '.join(libraries)}, most of whose functions take tensors then"
     return (*told, Answer("array API", on)) if libraries and isinstance(place.call, ast.Call) else told
 
 

@@ -28,7 +28,7 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.sinks.array_api import is_on_array_api
+from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.text.candidates import ReturnSite, handed_over
@@ -85,7 +85,7 @@ def _found(
     found = []
     for site in sites:
         risky = at_risk(site, observed, own)
-        if risky and not is_on_array_api(module, _library_called(site, observed)):
+        if risky and not _is_left_to_array_api(module, site, observed):
             first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
@@ -93,13 +93,16 @@ def _found(
     return found
 
 
-def _library_called(site: Site | ReturnSite, observed: Observations) -> str:
-    """The library whose function, or whose object's method, is called; empty where that is not known."""
+def _is_left_to_array_api(module: Module, site: Site | ReturnSite, observed: Observations) -> bool:
     seen = observed.get(id(site.call))
     if seen is None or isinstance(site, ReturnSite):
-        return ""
-    names = [each.name if isinstance(each, Symbol) else made_by(each) for each in members(seen.receiver)]
-    return next((name.partition(".")[0] for name in names if name), "")
+        return False
+    known = next((each for each in members(seen.receiver) if isinstance(each, Symbol) or made_by(each)), None)
+    if not isinstance(known, Symbol):
+        return known is not None and takes_by_array_api(module, made_by(known), is_object=True)
+    function = site.call.func
+    name = f"{known.name}.{function.attr}" if isinstance(function, ast.Attribute) else known.name
+    return takes_by_array_api(module, name, is_object=False)
 
 
 def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:

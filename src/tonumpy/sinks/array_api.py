@@ -1,6 +1,7 @@
 """Whether a module, or its main file, lets SciPy or scikit-learn take tensors as they are: by the array API.
 
-Then most of their functions work on CUDA tensors, and keep gradients: their rows, measured without it, say nothing.
+Then many of their functions work on CUDA tensors, and keep gradients: their rows, measured without it, say nothing. Of
+the others, as those of scipy.linalg, the rows hold: the tables name the functions that it changes ("array API").
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import lru_cache
 
 from tonumpy.inference.summaries.repository_callers import main_files_naming
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.consumers import follows_array_api
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module
@@ -29,6 +31,12 @@ def is_on_array_api(module: Module, library: str) -> bool:
     if library not in _SWITCHES:
         return False
     return library in libraries_on_array_api(module.source.text) or bool(main_files_naming(module, _WORDS[library]))
+
+
+def takes_by_array_api(module: Module, name: str, *, is_object: bool) -> bool:
+    """Whether a function, by its full name, or the methods of an object, by that of its class, may take tensors there:
+    nothing is known of methods."""
+    return is_on_array_api(module, name.partition(".")[0]) and (is_object or follows_array_api(name))
 
 
 @lru_cache(maxsize=1)  # one text may hold any number of calls
