@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.conversions import ImplicitConversion, Taken
 from tonumpy.inference.knowledge.chains import chain_of
+from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import (
     Constant,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Site
 
+_GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
 _OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
@@ -396,7 +398,9 @@ def _is_plain(value: Value) -> bool:
 
 
 def _library_of(value: Value) -> str:
-    """The library whose object it is; empty where that is not known."""
+    """The library whose object it is, as far as callers in sight give it; empty where that is not known."""
+    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _GIVEN)]
+    value = known[0] if len(known) == 1 else value
     name = value.what if isinstance(value, NonTensor) else value.name if isinstance(value, LibraryObject) else ""
     root = name.partition(".")[0]
     return root if "." in name and (root in table().operations or root in methods()) else ""
