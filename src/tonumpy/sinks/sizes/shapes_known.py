@@ -61,7 +61,9 @@ def with_one(shape: Shape, dim: int) -> Shape:
     """What is left where one dimension is cut to one of size one: `x.argmax(1, keepdim=True)`, `x.topk(1)`."""
     if shape.rank is None:
         return without(shape, dim)._replace(is_first_one=shape.is_first_one or dim == 0)
-    at = dim % shape.rank if shape.rank else 0
+    if not shape.rank:
+        return NUMBER
+    at = dim % shape.rank
     is_one = shape.rank == 1 or (shape.rank == 2 and at == 1 and shape.is_first_one)
     one = One.SURE if is_one else shape.one
     return Shape(shape.rank, shape.is_first_one or at == 0, one, most=shape.most)
@@ -86,8 +88,7 @@ def squeezed(shape: Shape, dim: int | None) -> Shape:
         return NUMBER
     if dim in (0, None):
         return first_of(shape) if shape.is_first_one and shape.rank in (None, 2) else UNKNOWN
-    rank = None if shape.rank is None else shape.rank - 1
-    if rank is not None and rank <= 0:
-        return NUMBER
-    one = One.SURE if rank == 1 and shape.is_first_one else shape.one
-    return Shape(rank, shape.is_first_one, one, most=shape.most)
+    if shape.rank is not None and shape.one == One.SURE:
+        return Shape(shape.rank - 1, True, One.SURE) if shape.rank > 1 else NUMBER
+    # A dimension of another size stays.
+    return Shape(None, shape.is_first_one, One.UNKNOWN if shape.one == One.SURE else shape.one, most=shape.most)
