@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import importlib.util
 import io
 import statistics
@@ -93,6 +94,19 @@ with contextlib.suppress(RuntimeError):
     table.masked_fill(np.isnan(table), 0)  # TNP205
 with contextlib.suppress(RuntimeError):
     torch.masked_select(table, np.isnan(table))  # TNP205
+bad = np.isnan(values)
+many = np.arange(300)
+print(many[bad.numpy()], many[np.asarray(bad)].sum())  # TNP205
+print(many[:3][bad.numpy().astype(bool)], many[:3][bad.bool().numpy()], values[bad], bad.numpy().sum())
+print(len(~bad.numpy()))  # TNP205
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    step: torch.Tensor
+
+
+print(len({Key(values[0])}))  # TNP206
 with torch.device(device):
     print(np.isnan(torch.ones(2, device="cpu")).dtype)
     print(values[~np.isnan(values)].shape)  # TNP205

@@ -39,6 +39,16 @@ def reads_item(frame: FrameType) -> bool:
     return number < len(operators) and operators[number][0] == _SUBSCRIPT
 
 
+def next_step(frame: FrameType) -> str:
+    """What is done with the result of the call at hand: "index" or "invert", if it is that."""
+    following = next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
+    if following is None:
+        return ""
+    if following.opname in (_READING, "STORE_SUBSCR") or following.argrepr == "[]":
+        return "index"
+    return "invert" if following.opname == "UNARY_INVERT" else ""
+
+
 def indexed(frame: FrameType) -> Any:
     """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
     that is made there; else UNKNOWN."""

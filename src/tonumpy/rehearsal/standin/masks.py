@@ -16,10 +16,12 @@ import numpy as np
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.current_step import is_index
+from tonumpy.rehearsal.standin.current_step import is_index, next_step
 from tonumpy.rehearsal.standin.event_of import tell
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
 _FILLING = ("masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_")
 _INVERTING = ("__invert__", "bitwise_not")
+_INVERTED = "`~` makes 255 and 254 of 0 and 1, which are both true"
 _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
 
 _REFUSED = f"{_GIVES}: torch fills and selects by no such mask, and raises RuntimeError"
@@ -43,7 +46,7 @@ class Masks:
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
         tensor, made = torch.Tensor, self._made
-        wrap, convert = tensor.__array_wrap__, tensor.__array__
+        wrap, convert, numpy = tensor.__array_wrap__, tensor.__array__, tensor.numpy
 
         @functools.wraps(wrap)
         def wrapped(self_: Any, array: Any, *more: Any) -> Any:  # with a mode of functions torch gives it by name
@@ -55,13 +58,18 @@ class Masks:
         @functools.wraps(convert)
         def converted(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if made and self._is_one(self_) and self_.dim():
-                frame = sys._getframe(1)
-                if is_own(frame.f_code.co_filename) and is_index(frame):
-                    self._tell(self_, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
+                self._look_at(self_, sys._getframe(1))
             return convert(self_, *args, **kwargs)
+
+        @functools.wraps(numpy)
+        def array_of(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if made and self._is_one(self_) and self_.dim():
+                self._look_at(self_, sys._getframe(1))
+            return numpy(self_, *args, **kwargs)
 
         patches.replace(tensor, "__array_wrap__", wrapped)
         patches.replace(tensor, "__array__", converted)
+        patches.replace(tensor, "numpy", array_of)
         for name in _JOINING:
             patches.replace(tensor, name, self._joining(getattr(tensor, name)))
         for owner, name in (*((tensor, each) for each in _INVERTING), (torch, "bitwise_not")):
@@ -93,13 +101,23 @@ class Masks:
 
         return set_item
 
+    def _look_at(self, tensor: Any, frame: FrameType) -> None:
+        """An array is made of it, as an index or for one, or to be inverted."""
+        if not is_own(frame.f_code.co_filename):
+            return
+        step = "index" if is_index(frame) else next_step(frame)
+        if step == "index":
+            self._tell(tensor, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
+        elif step == "invert":
+            self._tell(tensor, f"{_GIVES}: {_INVERTED}")
+
     def _joining(self, function: Any) -> Any:
         made = self._made
 
         @functools.wraps(function)
         def joined(self_: Any, *args: Any, **kwargs: Any) -> Any:
             found = function(self_, *args, **kwargs)
-            if made and self._is_uint8(found) and (self._is_one(self_) or any(map(self._is_one, args))):
+            if made and self._is_uint8(found) and any(map(self._is_one, (self_, *args))):
                 made.add(found.untyped_storage())
             return found
 
@@ -111,7 +129,7 @@ class Masks:
         @functools.wraps(function)
         def inverted(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if made and self._is_one(self_):
-                self._tell(self_, f"{_GIVES}: `~` makes 255 and 254 of 0 and 1, which are both true")
+                self._tell(self_, f"{_GIVES}: {_INVERTED}")
             return function(self_, *args, **kwargs)
 
         return inverted

@@ -78,9 +78,11 @@ class Taken:
 
 
 def _is_between(frame: FrameType) -> bool:
-    """What counts on behalf of who calls it, and what of ours looks at that."""
+    """What counts on behalf of who calls it, what of ours looks at that, and a method that dataclasses have written."""
     name = frame.f_globals.get("__name__") or ""
-    return name in _COUNTING or name.startswith("tonumpy.")
+    code = frame.f_code
+    is_written = code.co_name == "__hash__" and code.co_filename.startswith("<")
+    return name in _COUNTING or name.startswith("tonumpy.") or is_written
 
 
 def _finds_itself(frame: FrameType) -> bool:
