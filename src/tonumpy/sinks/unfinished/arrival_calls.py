@@ -90,7 +90,17 @@ class Calls(Expressions):
         if self._home.makes_copies(helper):
             return True
         pending = self._state.pending.keys()
+        if any(map(self._makes_copy, _given(call))):
+            return True
         return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
+
+    def _makes_copy(self, node: ast.expr) -> bool:
+        """`read(x.to("cpu", non_blocking=True))`"""
+        if not isinstance(node, ast.Call):
+            return False
+        helper = self._home.called(node.func, self._scopes)
+        is_copy = self._home.spellings.source_of(node, self._scopes, self._given) is not None
+        return is_copy or (helper is not None and self._home.makes_copies(helper))
 
     def _enter(self, call: ast.Call, helper: Helper) -> Copies:
         if helper.node in self._entered or len(self._entered) >= MAX_DEPTH:
