@@ -176,14 +176,16 @@ def _holds_no_keys(name: str, text: str) -> bool:
 
 def _names_of_keys(source: Source) -> set[str]:
     """The names that loops bind, or that are given a number of a tensor, and those of pairs that are made of these."""
-    names = {match[1] for match in _NUMBER.finditer(source.text)}
-    names.update(name for match in _PARAMETERS.finditer(source.text) for name in _PARAMETER.findall(match[1]))
-    for match in _LOOP.finditer(source.text):
+    text, asked = source.text, set(_NUMBERS_AND_NAMES)
+    names = {match[1] for match in _NUMBER.finditer(text)}
+    names.update(name for match in _PARAMETERS.finditer(text) for name in _PARAMETER.findall(match[1]))
+    for match in _LOOP.finditer(text):
         if not any(word in match[2] for word in _PLAIN_LOOPS):
             bound = _WORD.findall(match[1])[match[2].startswith("enumerate(") :]  # without the number
+            names.update(bound)
             # What is asked for what it gives is a dict: `for key in held: held[key]`.
-            names.update(name for name in bound if f"{match[2]}[{name}]" not in source.text)
-    names -= _NUMBERS_AND_NAMES
+            asked.update(name for name in bound if f"{match[2]}[{name}]" in text)
+    names -= asked
     pairs = _PAIR.finditer(source.text) if names else ()
     return names | {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
 
