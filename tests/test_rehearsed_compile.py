@@ -27,7 +27,7 @@ def test_compiled_code_raises_for_real_where_it_is_marked_and_nowhere_else() -> 
 @needs_torch
 def test_a_rehearsal_finds_what_is_marked(tmp_path: Path) -> None:
     shutil.copy(PROGRAM, tmp_path / "program.py")
-    result = rehearse(tmp_path, "--", "program.py")
+    result = rehearse(tmp_path, "--fragile", "--", "program.py")
     assert [(each["location"]["row"], each["code"]) for each in result.findings] == MARKED, result.err
     assert "done cuda:0" in result.err
     assert result.code == 1 and "The program ended with exit code 0." in result.err

@@ -101,9 +101,9 @@ class Conversions:
         if tensor.is_cpu:
             self._copies.check(tensor)
         reasons = () if force else refused(tensor)
-        if reasons and is_compiled():
+        if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
-            self._tell(tensor, None, way, (), None, is_handled=False)
+            self._tell_of_compiled(tensor, way)
             return array_of(tensor, made) if way == "numpy" else made
         if reasons and self._excused and _storage(tensor) in self._excused:
             return repaired(tensor)  # it is there for a fault that was told
@@ -181,6 +181,13 @@ class Conversions:
             warn(f"Tensor.numpy: it is not known who handles its errors ({type(problem).__name__}: {problem})")
             return False
 
+    def _tell_of_compiled(self, tensor: Any, way: Way) -> None:
+        """That it ran. Whether grad mode is on does not matter there."""
+        try:
+            self._observer(event(tensor, way, (), None, self._stacks)._replace(requires_grad=False), tensor)
+        except Exception as problem:
+            warn(f"Tensor.{way}: this conversion is not told of ({type(problem).__name__}: {problem})")
+
     def _tell(
         self,
         tensor: Any,
@@ -194,9 +201,9 @@ class Conversions:
         told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
         happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
         self._observer(happened, tensor)
-        if error is None and made is not None:
+        if error is None:
             self._note(happened)
-        if error is None and made is not None and tensor.is_cpu:
+        if error is None and tensor.is_cpu:
             self._sharing.note(tensor, made, happened)
 
 
