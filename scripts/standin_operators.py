@@ -5,7 +5,7 @@
 
 For each sample of each operator: the types, dtypes, shapes, devices and values of what it returns, what its in-place
 variant and `out=` give, and the gradients. Needs numpy and expecttest besides torch. `--page` takes every sample of
-every dtype, which is eight minutes of a CPU, and writes what differs into docs/rehearsal.md, or the same page into FILE;
+every dtype, eight minutes of a CPU, and writes what differs into docs/rehearsal.md, or the same page into FILE;
 with `--check` it writes nothing, and fails where that is another list.
 """
 

@@ -46,7 +46,9 @@ frame["loss"] = values.mean()  # TNP206
 frame["b"] = values
 print(pd.DataFrame([{"loss": values.mean()}]))  # TNP206
 print(pd.DataFrame({"loss": values}), pd.DataFrame([{"loss": values.mean().item()}]))
-print(pd.Series([values.sum()]), frame.assign(n=values.sum()))  # TNP206
+print(pd.Series([values.sum()]))  # TNP206
+print(frame.assign(n=values.sum()))  # TNP206
+print(frame.assign(n=values, m=values.sum().item()).dtypes.to_dict())
 print(pd.DataFrame.from_records([{"loss": values.sum()}]).dtypes)  # TNP206
 print(len(series.isin([values[0]])))  # TNP206
 print(pd.api.types.is_scalar(values), frame.to_csv())

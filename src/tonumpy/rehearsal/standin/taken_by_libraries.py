@@ -143,8 +143,11 @@ class TakenByLibraries:
                 given = [args[place.position]]
             else:
                 given = [kwargs[place.name]] if place.name in kwargs else []
+            outcomes = place.outcomes
+            if place.name == "**":  # `frame.assign(n=t)` is `frame["n"] = t`, of each
+                outcomes = {**table().operations.get(library, {}).get("a['n'] = t", {}), **outcomes}
             for each in given:
-                self._look_at(each, place.outcomes, library, name.rpartition(".")[2].rpartition("#")[2])
+                self._look_at(each, outcomes, library, name.rpartition(".")[2].rpartition("#")[2])
 
     def _in_operation(
         self, text: str, library: str, outcomes: dict[str, str], place: int, args: tuple[Any, ...], _: dict[str, Any]
