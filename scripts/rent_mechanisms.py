@@ -308,6 +308,11 @@ MECHANISMS = (
         tuple,
         ("--ignore", "TNP105,TNP106,TNP107"),
     ),
+    Mechanism(
+        "indices of one element (TNP206)",
+        ("sinks/sizes",),
+        lambda: (gives(K + "sizes.one_element:Singles.holds", False),),
+    ),
     Mechanism("stores into arrays", ("sinks/stores.py",), lambda: (gives(K + "stores:find_stores", []),)),
     Mechanism(
         "advice: lists that are filled", ("sinks/fillings.py",), lambda: (gives(K + "fillings:filling_of", None),)
