@@ -23,7 +23,8 @@ _LONG = 0.1  # seconds
 
 def patch(patches: Patches) -> None:
     """Notice them until `patches` are restored."""
-    sleep, sleep_of_loop = time.sleep, asyncio.sleep
+    sleep = time.sleep
+    sleep_of_loop: Any = asyncio.sleep
 
     @functools.wraps(sleep)
     def slept(seconds: Any) -> None:
