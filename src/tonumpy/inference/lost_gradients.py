@@ -194,9 +194,7 @@ class Names:
             return False
         return not any(_may_learn(module, root) for root in self._roots(module, value, nodes, set()))
 
-    def _roots(
-        self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]
-    ) -> Iterator[ast.Name | ast.Call]:
+    def _roots(self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
         """The names that a value is made of, and that the function does not bind, and the calls that make or call what
         may learn; what is in the nodes is not gone into."""
         waiting: list[ast.AST] = [value]

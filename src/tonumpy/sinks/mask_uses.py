@@ -227,7 +227,8 @@ class Uses:
             at = node.slice.value if isinstance(node.slice, ast.Constant) else None
             if isinstance(at, str):
                 return self._keys.get(at, ())
-            return self._returned_by(node.value, f"[{at}]") or self._made_of(node.value)
+            part = f"[{at}]" if isinstance(at, int) else ""
+            return self._returned_by(node.value, part) or self._made_of(node.value)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._made_of(node.elt)
         if isinstance(node, (ast.List, ast.Tuple)):

@@ -44,11 +44,14 @@ _NUMBER = re.compile(
 # What callers may give: `def remember(seen, label):`, but for what is declared to be something else.
 _PARAMETERS = re.compile(r"^[ \t]*def[ \t]+\w+\(([^)]*)\)", re.MULTILINE)
 _PARAMETER = re.compile(r"(?:^|,)[ \t\n]*(\w+)[ \t]*(?=,|$|:[^,]*Tensor)")
+_PARTS = r"(?:[^()\[\]\n]|\([^()\n]*\))*"  # of a tuple: `label, guess.item()`
+_TUPLE = rf"\({_PARTS}\)"
 # Where a name is a key, or is looked for: the name and what holds it, in either order.
 _KEYED = re.compile(
-    r"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+)(?:[ \t]+not)?[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
-    r"|(?P<filled>\w*)\[\(?(?P<key>\w+)(?:\][ \t]*[-+]?=(?!=)|, )"
-    r"|(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+)\b"
+    rf"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+|{_TUPLE})(?:[ \t]+not)?"
+    r"[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
+    rf"|(?P<filled>\w*)\[(?:(?P<key>\w+|{_TUPLE}|{_PARTS})\][ \t]*[-+]?=(?!=)|\(?(?P<first>\w+), )"
+    rf"|(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+\b|{_TUPLE})"
 )
 # What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
 _NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
@@ -164,9 +167,9 @@ def _dicts_of_defaults(source: Source) -> set[str]:
 
 
 def _is_key(match: re.Match[str], names: set[str], text: str) -> bool:
-    name = match["sought"] or match["key"] or match["given"]
+    parts = _WORD.findall(match["sought"] or match["key"] or match["first"] or match["given"])
     holder = match["among"] or match["filled"] or match["asked"]
-    return name in names and not (holder and _holds_no_keys(holder, text))
+    return not names.isdisjoint(parts) and not (holder and _holds_no_keys(holder, text))
 
 
 def _holds_no_keys(name: str, text: str) -> bool:
