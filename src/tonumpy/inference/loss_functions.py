@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tonumpy.inference.index.bindings import Import, read_name, root_name
+from tonumpy.inference.index.bindings import Import, parameter_names, read_name, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
@@ -22,6 +22,20 @@ def is_loss_called(function: ast.expr) -> bool:
     """`criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
     name = (read_name(function) or "").removeprefix("self.").lower()
     return "loss" in name or "criterion" in name
+
+
+def trained_in(tree: ast.Module) -> dict[str, tuple[str, int]]:
+    """By the names of functions and methods that ask gradients of a parameter, `def apply(self, loss):
+    loss.backward()`: its name, and its place among what a call gives."""
+    found: dict[str, tuple[str, int]] = {}
+    for function in walk(tree):
+        if isinstance(function, FUNCTIONS):
+            names = parameter_names(function.args)
+            names = names[1:] if names[:1] == ["self"] else names
+            calls = (node.func for each in function.body for node in walk(each) if isinstance(node, ast.Call))
+            asked = {root_name(each) for each in calls if isinstance(each, ast.Attribute) and each.attr == "backward"}
+            found.update((function.name, (name, at)) for at, name in enumerate(names) if name in asked)
+    return found
 
 
 def makes_loss(node: ast.expr) -> bool:

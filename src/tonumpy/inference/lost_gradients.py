@@ -13,7 +13,14 @@ from functools import cached_property, lru_cache
 from tonumpy.inference.habits import label_name, loader_name
 from tonumpy.inference.index.bindings import Import, arguments_of, is_false, root_name
 from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
-from tonumpy.inference.loss_functions import OF_LOSSES, calls_model, is_loss_called, is_of_target, makes_loss
+from tonumpy.inference.loss_functions import (
+    OF_LOSSES,
+    calls_model,
+    is_loss_called,
+    is_of_target,
+    makes_loss,
+    trained_in,
+)
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -53,7 +60,7 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     tensors = names.made_of(returned)
     if _have_grad_wanted(names, tensors):
         return None
-    for loss, row in trained(names.calls):
+    for loss, row in (*trained(names.calls), *_trained_by_functions(module, names.calls)):
         if names.is_made_alone(module, loss, returned, tensors):
             return row
     for value in names.returned:
@@ -335,6 +342,16 @@ def trained(calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
     for call in calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
             yield (call.args[0] if call.args else call.func.value), call.lineno
+
+
+def _trained_by_functions(module: Module, calls: list[ast.Call]) -> Iterator[tuple[ast.expr, int]]:
+    """What functions of the module ask gradients of: `self.apply(loss)`."""
+    parameters = module.derived(trained_in, module.tree)
+    for call in calls:
+        name, at = parameters.get(last_name(call.func) or "", ("", 0))
+        if name:
+            given = [each.value for each in call.keywords if each.arg == name] or call.args[at : at + 1]
+            yield from ((each, call.lineno) for each in given)
 
 
 def _is_loss(scopes: tuple[Scope, ...]) -> bool:

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from tonumpy.sinks.mask_uses import Use
 
 
+# Calls that give one value, and what one is called: `def fill(self, value): out[np.isnan(out)] = value`.
 _OF_ONE_VALUE = frozenset("float int item max mean median min sum".split())
+_ONE_VALUE = frozenset("value fill fill_value default constant".split())
 
 
 def infer_masks(module: Module) -> list[ImplicitConversion]:
@@ -123,6 +125,7 @@ def _gives_one_value(use: Use) -> bool:
         return False
     value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
     is_named = isinstance(value, ast.Attribute) and value.attr in ("nan", "inf", "pi")
+    is_named = is_named or (isinstance(value, ast.Name) and value.id in _ONE_VALUE)
     return isinstance(value, ast.Constant) or is_named or last_name(getattr(value, "func", value)) in _OF_ONE_VALUE
 
 

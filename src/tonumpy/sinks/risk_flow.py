@@ -227,7 +227,7 @@ class RiskFlow:
     def _steps_of_call(self, call: ast.Call, unit: Unit, kinds: int, inner: _Inner, part: Part) -> list[_Step] | None:
         name, root = last_name(call.func) or "", (path_of(call.func) or "").partition(".")[0]
         is_method = isinstance(call.func, ast.Attribute)
-        if kinds & ARRAY and (name == "numpy" or root in self._index.numpy):
+        if kinds & ARRAY and (name == "numpy" or root_name(call.func) in self._index.numpy):
             return None
         if root in self._index.plain or _gives_no_tensor(call, name):
             return []

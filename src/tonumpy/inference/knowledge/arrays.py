@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 _MADE = {
     **dict.fromkeys("empty_like full_like ones_like zeros_like where".split(), 0),
     **dict.fromkeys("append arange argsort atleast_1d bincount concatenate convolve cumsum diag diff".split(), 1),
+    **dict.fromkeys("bartlett blackman cumprod fft.fftfreq fft.rfftfreq hamming hanning kaiser".split(), 1),
     **dict.fromkeys("flatnonzero frombuffer fromiter geomspace hstack linspace logspace ravel repeat".split(), 1),
     **dict.fromkeys("random.permutation sort stack tile".split(), 1),
-    **dict.fromkeys("argwhere atleast_2d column_stack eye identity vstack".split(), 2),
+    **dict.fromkeys("argwhere atleast_2d column_stack diagflat eye identity tri tril triu vander vstack".split(), 2),
     "dstack": 3,
 }
 _OF_SHAPE = frozenset("empty full ones zeros random.random random.random_sample".split())
