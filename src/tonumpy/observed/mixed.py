@@ -9,6 +9,7 @@ from tonumpy.inference.lattice.values import Sequence
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.observed.given import is_surely_tensor, spelling_of
 from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.text.syntax import indices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,7 @@ def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str
 def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
     """What is put into an array, or the index of one."""
     assert operands.key is not None
-    parts = operands.key.elts if isinstance(operands.key, ast.Tuple) else [operands.key]
+    parts = indices_of(operands.key)
     of_index = [part for part in parts if spelling_of(part) in names]
     if not of_index and operands.right is None:
         of_index = [part for part in parts if not isinstance(part, (ast.Constant, ast.Slice))]

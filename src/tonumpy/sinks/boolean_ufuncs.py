@@ -15,7 +15,7 @@ from tonumpy.inference.lattice.values import Tensor, is_number
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.mask_uses import UFUNCS, Uses, full_name, names_of
+from tonumpy.sinks.mask_uses import UFUNCS, Uses
 from tonumpy.text import candidates
 from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name, path_of
@@ -41,7 +41,8 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    uses = list(Uses(source).found())
+    search = Uses(source)
+    uses = list(search.found())
     if not uses:
         return []
     wanted = {id(call) for use in uses for call in use.calls}
@@ -52,14 +53,11 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     rows = sorted({each.lineno for each in indexed.values()})
     sites = candidates.find_operations(source, rows, (ast.Subscript,), lambda node: id(node) in indexed)
     containers = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
-    names = names_of(source)
-    found = [_conversion(use, observed, containers, names) for use in likely]
+    found = [_conversion(use, observed, containers, search) for use in likely]
     return [each for each in found if each is not None]
 
 
-def _conversion(
-    use: Use, observed: Observations, containers: Observations, names: dict[str, str]
-) -> ImplicitConversion | None:
+def _conversion(use: Use, observed: Observations, containers: Observations, search: Uses) -> ImplicitConversion | None:
     subscript = _subscript(use)
     seen = None if subscript is None else containers.get(id(subscript))
     is_array = seen is not None and dimensions_of(seen.receiver) is not None
@@ -68,9 +66,10 @@ def _conversion(
     if isinstance(use.node, ast.Subscript) and not is_array and not is_refused:
         return None  # as an index of a tensor it is a mask still
     call, certainty = next((call, sure) for call in use.calls if (sure := _certainty(call, observed)) is not None)
-    in_torch = () if is_array else _in_torch(use.calls, observed, names)
+    in_torch = () if is_array else _in_torch(use.calls, observed, search)
     is_direct = call in walk(use.node)  # else the name may be used elsewhere, too
-    how: Literal["inverted", "index", "refused"] = "index" if isinstance(use.node, ast.Subscript) else "inverted"
+    is_index = isinstance(use.node, ast.Subscript)
+    how: Literal["inverted", "index", "refused"] = "refused" if is_refused else "index" if is_index else "inverted"
     tensors = tuple(node for each in use.calls for node in _tensors_given(each, observed))
     return ImplicitConversion(
         Site(call, use.scopes, (), use.statement, None),
@@ -87,19 +86,17 @@ def _conversion(
         bit=None,
         of_items=None,
         keeps_value=bool(in_torch) and is_direct and (is_tensor or use.is_alone),
-        mask=Mask("refused" if is_refused else how, in_torch, tensors),
+        mask=Mask(how, in_torch, tensors),
     )
 
 
-def _in_torch(
-    calls: tuple[ast.Call, ...], observed: Observations, names: dict[str, str]
-) -> tuple[tuple[ast.Call, str], ...]:
+def _in_torch(calls: tuple[ast.Call, ...], observed: Observations, search: Uses) -> tuple[tuple[ast.Call, str], ...]:
     """The functions of torch that can stand for all of them; nothing where one is given what is no tensor."""
-    if names.get("torch") != "torch":
+    if search.names.get("torch") != "torch":
         return ()
     found = []
     for call in calls:
-        seen, counterpart = observed.get(id(call)), UFUNCS[full_name(call, names)]
+        seen, counterpart = observed.get(id(call)), UFUNCS[search.full_name(call)]
         given = () if seen is None else seen.arguments.positional
         are_all = all(_tensor(value) is not None or is_number(value) for value in given)
         if not given or not are_all or call.keywords or not counterpart:

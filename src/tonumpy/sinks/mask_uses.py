@@ -8,12 +8,13 @@ from collections import Counter
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import imports_among
+from tonumpy.inference.index.references import class_around
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, indices_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,16 +50,6 @@ class Use(NamedTuple):
     is_alone: bool
 
 
-def names_of(source: Source) -> dict[str, str]:
-    imports = imports_among(statements_of(source.tree.body))
-    return {name: each.full_name for name, each in imports if not each.level}
-
-
-def full_name(call: ast.Call, names: dict[str, str]) -> str:
-    root, dot, rest = (path_of(call.func) or "").partition(".")
-    return names.get(root, "") + dot + rest
-
-
 class Uses:
     """The uses of masks in one source, by spelling alone."""
 
@@ -66,6 +57,7 @@ class Uses:
         self._source = source
         self._scope: tuple[Scope, ...] = ()  # the one at hand
         self._masks: dict[str, _Calls] = {}  # of that
+        self._bound: dict[Scope, dict[str, list[ast.expr]]] = {}
         self._helpers: dict[tuple[int, str], _Calls] = {}  # what functions return, by the class or module around
         self._kept: dict[int, dict[str, _Calls]] = {}  # attributes of self that hold masks, by the class
         self._keys: dict[str, _Calls] = {}  # literal keys under which there is nothing else
@@ -79,7 +71,7 @@ class Uses:
             if self._helpers:
                 names = {name.rpartition(".")[2].partition("[")[0] for _, name in self._helpers}
                 scopes |= self._scopes_calling(names, lambda call: last_name(call.func) in names)
-            for each in [each for each in scopes.values() if _class_of(each) is not None]:
+            for each in [each for each in scopes.values() if class_around(each) is not None]:
                 scopes |= self._note_attributes(each)
         except RecursionError:  # a chain of hundreds of calls
             note_cut()
@@ -100,7 +92,7 @@ class Uses:
         """The literal keys under which the file puts masks alone; the scopes that use them."""
         made: dict[str, list[_Calls]] = {}
         for each in scopes:
-            self._masks = self._masks_in(each)
+            self._enter(each)
             for key, value in _keyed(each[-1]):
                 made.setdefault(key, []).append(self._made_of(value))
         keys = {key for key, found in made.items() if all(found)}
@@ -120,9 +112,9 @@ class Uses:
         function = scopes[-1]
         if not isinstance(function, FUNCTIONS) or isinstance(scopes[-2], FUNCTIONS):
             return
-        self._masks = self._masks_in(scopes)
+        self._enter(scopes)
         statements = [each for each in statements_of(function.body) if isinstance(each, ast.Return)]
-        owner = _class_of(scopes)
+        owner = class_around(scopes)
         name = function.name if owner is None else f"self.{function.name}"
         returned = [each.value for each in statements if each.value is not None]
         if not returned or len(returned) != len(statements):
@@ -140,41 +132,53 @@ class Uses:
 
     def _note_attributes(self, scopes: tuple[Scope, ...]) -> dict[int, tuple[Scope, ...]]:
         """The attributes of self that methods give masks alone; the methods of such a class."""
-        owner = _class_of(scopes)
+        owner = class_around(scopes)
         if owner is None or id(owner) in self._kept:
             return {}
         methods = {id(each): (*scopes[:-1], each) for each in owner.body if isinstance(each, FUNCTIONS)}
         kept: dict[str, list[_Calls]] = {}
         for method in methods.values():
-            self._masks = self._masks_in(method)
-            for name, values in _bound_in(method[-1]).items():
+            self._enter(method)
+            for name, values in self._bound_in(method[-1]).items():
                 if name.startswith("self."):
                     kept.setdefault(name, []).extend(self._made_of(value) for value in values)
         self._kept[id(owner)] = {name: _joined(made) for name, made in kept.items() if all(made)}
         return methods if self._kept[id(owner)] else {}
 
     @cached_property
-    def _names(self) -> dict[str, str]:
-        return names_of(self._source)
+    def names(self) -> dict[str, str]:
+        """The full names of what the module imports, by its own."""
+        imports = imports_among(statements_of(self._source.tree.body))
+        return {name: each.full_name for name, each in imports if not each.level}
+
+    def full_name(self, call: ast.Call) -> str:
+        """Of what is called."""
+        root, dot, rest = (path_of(call.func) or "").partition(".")
+        return self.names.get(root, "") + dot + rest
 
     def _is_ufunc(self, call: ast.Call) -> bool:
-        return full_name(call, self._names) in UFUNCS
+        return self.full_name(call) in UFUNCS
 
-    def _masks_in(self, scopes: tuple[Scope, ...]) -> dict[str, _Calls]:
-        """The places that are given masks alone in a scope, and the attributes that are in its class."""
-        self._scope, self._masks = scopes, dict(self._kept.get(id(_class_of(scopes)), {}))
-        bound = _bound_in(scopes[-1])
+    def _enter(self, scopes: tuple[Scope, ...]) -> None:
+        """Make it the scope at hand: the places that are given masks alone in it, and the attributes in its class."""
+        self._scope, self._masks = scopes, dict(self._kept.get(id(class_around(scopes)), {}))
+        bound = self._bound_in(scopes[-1])
         for name, values in [*bound.items(), *bound.items()]:  # twice, as a name may be bound to a later one
             made = [self._made_of(value) for value in values]
             if all(made):
                 self._masks[name] = _joined(made)
             elif not name.startswith("self."):
                 self._masks.pop(name, None)
-        return self._masks
+
+    def _bound_in(self, scope: Scope) -> dict[str, list[ast.expr]]:
+        """What the scope binds, which is asked for in each step of the search."""
+        if scope not in self._bound:
+            self._bound[scope] = _bound_in(scope)
+        return self._bound[scope]
 
     def _in_scope(self, scopes: tuple[Scope, ...]) -> Iterator[Use]:
         statements = [each for each in statements_of(scopes[-1].body) if not isinstance(each, SCOPES)]
-        self._masks = self._masks_in(scopes)
+        self._enter(scopes)
         for statement in statements:
             for part in own_expressions(statement):
                 yield from self._in_expression(part, scopes, statement)
@@ -198,8 +202,7 @@ class Uses:
                     yield Use(node, calls, scopes, statement, around, is_alone)
                     continue
             if isinstance(node, ast.Subscript):
-                indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-                calls = _joined(map(self._made_of, indices))
+                calls = _joined(map(self._made_of, indices_of(node.slice)))
                 if calls:
                     yield Use(node, calls, scopes, statement, None, is_alone=False)
             if isinstance(node, ast.Call) and last_name(node.func) in _FILLING:
@@ -239,7 +242,7 @@ class Uses:
     def _returned_by(self, node: ast.expr, part: str = "") -> _Calls:
         """What a function of the file returns, or a part of that."""
         name = (path_of(node.func) or "") + part if isinstance(node, ast.Call) else ""
-        own = self._helpers.get((id(_class_of(self._scope)), name), ())
+        own = self._helpers.get((id(class_around(self._scope)), name), ())
         return own or self._helpers.get((id(None), name), ())
 
 
@@ -317,8 +320,3 @@ def _place_of(node: ast.expr) -> str | None:
         owner = path_of(node.value)
         return None if owner is None else f"{owner}[{node.slice.value!r}]"
     return path_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-
-
-def _class_of(scopes: tuple[Scope, ...]) -> ast.ClassDef | None:
-    """The class whose method a function is."""
-    return scopes[-2] if len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef) else None

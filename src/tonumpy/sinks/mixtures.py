@@ -19,6 +19,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.sinks.sizes.one_element import Singles
+from tonumpy.text.syntax import indices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,9 +134,8 @@ def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> Mixture:
 
 def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
     """Not a tensor that has no dimensions, which Python takes for a number."""
-    nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     values = (index.items or ()) if isinstance(index, Sequence) and isinstance(node, ast.Tuple) else (index,)
-    for part, value in zip(nodes, values, strict=False):
+    for part, value in zip(indices_of(node), values, strict=False):
         if isinstance(value, Tensor) and value.dimensions != 0:
             yield _Mixed("index", part, value)
 

@@ -16,6 +16,7 @@ from tonumpy.sinks.sizes.one_element import Singles
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.syntax import indices_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -91,7 +92,7 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, singles: Single
     if right is None and _may_lose_axis(site, operands, spelt, risks, singles):
         return True
     pairs = [] if right is None else [(left, right), (right, left)]
-    pairs += [] if key is None else [(left, part) for part in parts_of(key)]
+    pairs += [] if key is None else [(left, part) for part in indices_of(key)]
     kinds = TENSOR if _may_always_raise(site) else ANY
     try:
         for one, other in pairs:
@@ -111,18 +112,13 @@ def _may_lose_axis(site: OperationSite, operands: Operands, spelt: Spelt, risks:
     array, _, key = operands
     if key is None or not _reads_as_array(array, spelt):
         return False
-    parts = [each for each in parts_of(key) if singles.holds(each, array, site)]
+    parts = [each for each in indices_of(key) if singles.holds(each, array, site)]
     try:
         is_given = any(risks.reaches(each, site.scopes, TENSOR) for each in parts)
         return is_given and risks.reaches(array, site.scopes, ARRAY)
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False
-
-
-def parts_of(key: ast.expr) -> list[ast.expr]:
-    """The indices of each dimension."""
-    return key.elts if isinstance(key, ast.Tuple) else [key]
 
 
 def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance

@@ -68,6 +68,11 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
                 stack.append(value)
 
 
+def indices_of(index: ast.expr) -> list[ast.expr]:
+    """Those of each dimension: of `rows[mask, 0]` two."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
 def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a scope, those of its branches and loops included, those of nested scopes not."""
     stack = body[::-1]

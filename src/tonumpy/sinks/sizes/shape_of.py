@@ -39,7 +39,7 @@ from tonumpy.sinks.sizes.spelt_sizes import (
     stored_in,
 )
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import statements_of, walk
+from tonumpy.text.syntax import indices_of, statements_of, walk
 
 if TYPE_CHECKING:
     from tonumpy.text.candidates import Scope
@@ -203,8 +203,7 @@ class _Reader:
             return Shape(is_first_one=True)
         if isinstance(index, ast.Constant) and index.value == "logits":
             return whole
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
-        return _indexed(whole, parts)
+        return _indexed(whole, indices_of(index))
 
     def _of_call(self, call: ast.Call, at: ast.stmt) -> Shape:
         if any(isinstance(each, ast.Starred) for each in call.args):
