@@ -6,6 +6,7 @@ import ast
 import re
 
 from tonumpy.inference.index.bindings import Import, parameter_names, read_name, root_name
+from tonumpy.inference.index.references import functions_named
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
@@ -24,17 +25,17 @@ def is_loss_called(function: ast.expr) -> bool:
     return "loss" in name or "criterion" in name
 
 
-def trained_in(tree: ast.Module) -> dict[str, tuple[str, int]]:
+def trained_in(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     """By the names of functions and methods that ask gradients of a parameter, `def apply(self, loss):
-    loss.backward()`: its name, and its place among what a call gives."""
-    found: dict[str, tuple[str, int]] = {}
+    loss.backward()`: its name, among those of all that a call gives."""
+    found: dict[str, tuple[str, list[str]]] = {}
     for function in walk(tree):
         if isinstance(function, FUNCTIONS):
             names = parameter_names(function.args)
             names = names[1:] if names[:1] == ["self"] else names
             calls = (node.func for each in function.body for node in walk(each) if isinstance(node, ast.Call))
             asked = {root_name(each) for each in calls if isinstance(each, ast.Attribute) and each.attr == "backward"}
-            found.update((function.name, (name, at)) for at, name in enumerate(names) if name in asked)
+            found.update((function.name, (name, names)) for name in names if name in asked)
     return found
 
 
@@ -45,11 +46,13 @@ def makes_loss(node: ast.expr) -> bool:
 def calls_model(module: Module, function: ast.expr) -> bool:
     """Whether what is called is a function or method of the module that calls what it was not given, and may learn:
     `self.net(x)`, in `def critic_loss(self, target)`."""
-    name = last_name(function)
-    defined = (each for each in walk(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
+    return module.derived_of(_calls_model, last_name(function) or "")
+
+
+def _calls_model(module: Module, name: str) -> bool:
     return any(
         isinstance(node, ast.Call) and not is_loss_called(node.func) and _is_variable(module, root_name(node.func))
-        for each in defined
+        for each in functions_named(module, name)
         for node in walk(each)
     )
 

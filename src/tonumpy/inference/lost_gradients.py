@@ -11,7 +11,7 @@ import ast
 from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name, loader_name
-from tonumpy.inference.index.bindings import Import, arguments_of, is_false, root_name
+from tonumpy.inference.index.bindings import Import, arguments_of, given_to, is_false, root_name
 from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
 from tonumpy.inference.loss_functions import (
     OF_LOSSES,
@@ -348,10 +348,10 @@ def _trained_by_functions(module: Module, calls: list[ast.Call]) -> Iterator[tup
     """What functions of the module ask gradients of: `self.apply(loss)`."""
     parameters = module.derived(trained_in, module.tree)
     for call in calls:
-        name, at = parameters.get(last_name(call.func) or "", ("", 0))
-        if name:
-            given = [each.value for each in call.keywords if each.arg == name] or call.args[at : at + 1]
-            yield from ((each, call.lineno) for each in given)
+        name, names = parameters.get(last_name(call.func) or "", ("", []))
+        given = given_to(names, call, arguments_of(call)).get(name) if name else None
+        if given is not None:
+            yield given, call.lineno
 
 
 def _is_loss(scopes: tuple[Scope, ...]) -> bool:

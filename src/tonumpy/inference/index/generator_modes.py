@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.references import functions_named
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, blocks_of, own_expressions, walk
+from tonumpy.text.syntax import SCOPES, blocks_of, own_expressions, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,7 @@ def mode_in_rounds(module: Module, iterable: ast.expr) -> str:
 def _mode_of_generator(module: Module, name: str) -> str:
     if not module.text.says("holds", f"def {name}(") or not module.text.says("holds", "yield"):
         return "unchanged"
-    defined = (each for each in walk(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
-    modes = {mode for each in defined for mode in _modes_of_yields(each.body, "unchanged")}
+    modes = {mode for each in functions_named(module, name) for mode in _modes_of_yields(each.body, "unchanged")}
     return "unknown" if len(modes) > 1 else next(iter(modes), "unchanged")
 
 

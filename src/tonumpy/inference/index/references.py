@@ -9,9 +9,10 @@ from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, children_of
+from tonumpy.text.syntax import FUNCTIONS, children_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
     from tonumpy.inference.index.bindings import FunctionNode
@@ -57,6 +58,11 @@ class _Search(NamedTuple):
     name: str
     rows: list[int]
     found: list[Reference]
+
+
+def functions_named(module: Module, name: str) -> Iterator[FunctionNode]:
+    """Functions and methods that the module defines anywhere under a name."""
+    return (each for each in walk(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
 
 
 def class_around(scopes: Items[ast.AST]) -> ast.ClassDef | None:

@@ -25,7 +25,7 @@ import ast
 
 from tonumpy.inference.index.bindings import imports_of, read_name, registered, root_name, set_by_call
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
-from tonumpy.text.syntax import TRIES, children_of, own_expressions, walk
+from tonumpy.text.syntax import TRIES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +108,19 @@ def stores_of(statement: ast.stmt) -> list[Store]:
     for target, value, how in form(statement) if form is not None else ():
         _store(target, value, how, found)
     return found
+
+
+def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr | None]:
+    """What the statements of a scope give a name; None for what no expression there gives."""
+    stores = (store for statement in statements_of(body) for store in stores_of(statement))
+    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
+
+
+def stored_in_attributes(tree: ast.AST, name: str) -> list[ast.expr | None]:
+    """What assignments anywhere in a tree give attributes of a name, whosever they are."""
+    assignments = (node for node in walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign)))
+    stores = (store for node in assignments for store in stores_of(node))
+    return [store.value for store in stores if isinstance(store.target, ast.Attribute) and store.target.attr == name]
 
 
 def _store(target: ast.expr, value: ast.expr | None, how: How, found: list[Store]) -> None:

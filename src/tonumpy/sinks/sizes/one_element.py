@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 
+from tonumpy.inference.index.syntax_lowering import stored_in
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.sinks.sizes.shape_of import Shapes
 from tonumpy.sinks.sizes.shapes_known import One
-from tonumpy.sinks.sizes.spelt_sizes import stored_in
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import own_expressions, walk
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_parts import part_given
@@ -36,7 +36,6 @@ from tonumpy.sinks.sizes.spelt_sizes import (
     keeps_dim,
     number_in,
     sizes_in,
-    stored_in,
 )
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import indices_of, statements_of, walk
@@ -172,13 +171,7 @@ class _Reader:
             if given is None:
                 made = stored_in(self._source.tree.body, node.id)
         elif isinstance(node, ast.Attribute):
-            made = [
-                store.value
-                for each in walk(self._source.tree)
-                if isinstance(each, (ast.Assign, ast.AnnAssign))
-                for store in stores_of(each)
-                if isinstance(store.target, ast.Attribute) and store.target.attr == node.attr
-            ]
+            made = stored_in_attributes(self._source.tree, node.attr)
         else:
             made = [node]
         return bool(made) and all(is_single_loader(each) for each in made)

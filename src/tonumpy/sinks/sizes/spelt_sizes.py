@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import statements_of
 
 
 def function_named(name: str, body: list[ast.stmt]) -> ast.FunctionDef | None:
@@ -15,12 +13,6 @@ def function_named(name: str, body: list[ast.stmt]) -> ast.FunctionDef | None:
     places = [*body, *(part for cls in within for part in cls.body)]
     found = [each for each in places if isinstance(each, ast.FunctionDef) and each.name == name]
     return found[0] if len(found) == 1 else None
-
-
-def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr | None]:
-    """What the statements of a body give a name."""
-    stores = (store for statement in statements_of(body) for store in stores_of(statement))
-    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
 
 
 def is_single_loader(node: ast.expr | None) -> bool:

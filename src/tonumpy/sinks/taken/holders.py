@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.lattice.values import LibraryObject, Mapping, NonTensor, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
@@ -33,7 +33,7 @@ def is_set(node: ast.expr, site: Site | OperationSite) -> bool:
     if not isinstance(node, ast.Name):
         return _makes_set(node)
     for scope in reversed(site.scopes):
-        given = _given_to(node.id, scope)
+        given = stored_in(scope.body, node.id)
         if given:
             return all(map(_makes_set, given))
         if any(_adds_to(node.id, statement) for statement in statements_of(scope.body)):
@@ -54,14 +54,9 @@ def is_set_given(site: Site | OperationSite, receiver: Value) -> bool:
 
 
 def _is_attribute_of_sets(name: str, module: Scope) -> bool:
-    given = [
-        store.value
-        for node in walk(module)
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        for store in stores_of(node)
-        if (isinstance(store.target, ast.Attribute) and store.target.attr == name)
-        or (isinstance(node, ast.AnnAssign) and isinstance(store.target, ast.Name) and store.target.id == name)
-    ]
+    declared = (node for node in walk(module) if isinstance(node, ast.AnnAssign))
+    fields = [each.value for each in declared if isinstance(each.target, ast.Name) and each.target.id == name]
+    given = [*stored_in_attributes(module, name), *fields]
     return bool(given) and all(map(_makes_set, given))
 
 
@@ -71,11 +66,6 @@ def _adds_to(name: str, statement: ast.stmt) -> bool:
     function = call.func if isinstance(call, ast.Call) else None
     is_method = isinstance(function, ast.Attribute) and function.attr == "add"
     return is_method and isinstance(function.value, ast.Name) and function.value.id == name  # type: ignore[union-attr]
-
-
-def _given_to(name: str, scope: Scope) -> list[ast.expr | None]:
-    stores = (store for statement in statements_of(scope.body) for store in stores_of(statement))
-    return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
 
 
 def _makes_set(node: ast.expr | None) -> bool:
