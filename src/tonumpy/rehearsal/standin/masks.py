@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
 
+_CONVERTING = ("__array__", "numpy")
 # Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
 _JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
 _FILLING = ("masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_")
 _INVERTING = ("__invert__", "bitwise_not")
 _INVERTED = "`~` makes 255 and 254 of 0 and 1, which are both true"
 _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
-
 _REFUSED = f"{_GIVES}: torch fills and selects by no such mask, and raises RuntimeError"
 
 
@@ -46,7 +46,7 @@ class Masks:
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
         tensor, made = torch.Tensor, self._made
-        wrap, convert, numpy = tensor.__array_wrap__, tensor.__array__, tensor.numpy
+        wrap = tensor.__array_wrap__
 
         @functools.wraps(wrap)
         def wrapped(self_: Any, array: Any, *more: Any) -> Any:  # with a mode of functions torch gives it by name
@@ -55,29 +55,25 @@ class Masks:
                 made.add(found.untyped_storage())
             return found
 
-        @functools.wraps(convert)
-        def converted(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if made and self._is_one(self_) and self_.dim():
-                self._look_at(self_, sys._getframe(1))
-            return convert(self_, *args, **kwargs)
-
-        @functools.wraps(numpy)
-        def array_of(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if made and self._is_one(self_) and self_.dim():
-                self._look_at(self_, sys._getframe(1))
-            return numpy(self_, *args, **kwargs)
-
         patches.replace(tensor, "__array_wrap__", wrapped)
-        patches.replace(tensor, "__array__", converted)
-        patches.replace(tensor, "numpy", array_of)
+        for name in _CONVERTING:
+            patches.replace(tensor, name, self._converting(getattr(tensor, name)))
         for name in _JOINING:
             patches.replace(tensor, name, self._joining(getattr(tensor, name)))
         for owner, name in (*((tensor, each) for each in _INVERTING), (torch, "bitwise_not")):
             patches.replace(owner, name, self._inverting(getattr(owner, name)))
-
         for owner, name in (*((tensor, each) for each in _FILLING), (torch, "masked_fill"), (torch, "masked_select")):
             patches.replace(owner, name, self._filling(getattr(owner, name)))
         patches.replace(tensor, "__setitem__", self._setting(tensor.__setitem__))
+
+    def _converting(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def converted(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._made and self._is_one(self_) and self_.dim():
+                self._look_at(self_, sys._getframe(1))
+            return function(self_, *args, **kwargs)
+
+        return converted
 
     def _filling(self, function: Any) -> Any:
         @functools.wraps(function)

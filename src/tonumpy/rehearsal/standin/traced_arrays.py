@@ -33,7 +33,7 @@ class Traced(np.ndarray[Any, Any]):
         """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
         if any(isinstance(each, torch.Tensor) for each in inputs):
             return NotImplemented
-        plain = getattr(ufunc, method)(*_plain(inputs), **_plain(kwargs))
+        plain = getattr(ufunc, method)(*untraced(inputs), **untraced(kwargs))
         function = _COUNTERPARTS.get(ufunc)
         if method != "__call__" or function is None or "out" in kwargs:
             of_method = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}.get(ufunc.__name__)
@@ -46,23 +46,23 @@ class Traced(np.ndarray[Any, Any]):
         """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
         if any(issubclass(each, torch.Tensor) for each in types):
             return NotImplemented
-        plain = func(*_plain(args), **_plain(kwargs))
+        plain = func(*untraced(args), **untraced(kwargs))
         function = _COUNTERPARTS.get(func)
         return plain if function is None else with_tensor(plain, function, args, kwargs)
 
     def __getitem__(self, index: Any) -> Any:
         """A part."""
-        return with_tensor(_plain(self)[_plain(index)], tnp.ndarray.__getitem__, (self, index), {})
+        return with_tensor(untraced(self)[untraced(index)], tnp.ndarray.__getitem__, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Torch's is another from here on."""
-        np.ndarray.__setitem__(self, _plain(index), _plain(value))
+        np.ndarray.__setitem__(self, untraced(index), untraced(value))
         self.tensor = None if self.tensor is None else _put(self.tensor, index, value)
 
     @property
     def T(self) -> Any:
         """Transposed."""
-        return with_tensor(_plain(self).T, tnp.ndarray.transpose, (self,), {})
+        return with_tensor(untraced(self).T, tnp.ndarray.transpose, (self,), {})
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -70,7 +70,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     @functools.wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        plain = own(_plain(self), *_plain(args), **_plain(kwargs))
+        plain = own(untraced(self), *untraced(args), **untraced(kwargs))
         function = getattr(tnp.ndarray, name, None)
         return plain if function is None else with_tensor(plain, function, (self, *args), kwargs)
 
@@ -122,13 +122,9 @@ def tensor_of(value: Any) -> Any:
 
 def untraced(value: Any) -> Any:
     """The same with plain arrays, also in tuples, lists and dicts: what leaves the compiled code."""
-    return _plain(value)
-
-
-def _plain(value: Any) -> Any:
     if isinstance(value, Traced):
         return value.view(np.ndarray)
-    return _mapped(value, _plain) if isinstance(value, tuple | list | dict) else value
+    return _mapped(value, untraced) if isinstance(value, tuple | list | dict) else value
 
 
 def _shadows(value: Any, device: Any) -> Any:
