@@ -362,7 +362,7 @@ class RiskFlow:
         is_bound = cls is not None and names[:1] in (["self"], ["cls"])
         called = [function.name, *filter(None, map(_registers_for, function.decorator_list))]
         if cls is not None and function.name in ("__init__", "__new__"):
-            called = [cls.name]
+            called = [cls.name, "cls"]
         elif cls is not None and function.name in ("forward", "__call__"):
             called += self._index.objects_of(cls.name)
         at = names.index(name) - is_bound if name in names else None

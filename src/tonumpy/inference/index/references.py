@@ -85,6 +85,13 @@ def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
     return [each for each in found if scopes[-2] in each.scopes] if is_nested(scopes) else found
 
 
+def constructions_of(module: Module, owner: ast.ClassDef) -> list[Reference]:
+    """The calls of a class of the module by its name, outside of its own body, and by `cls` in its own methods."""
+    named = [each for each in module.derived_of(_places_of_functions, owner.name) if owner not in each.scopes]
+    own = [each for each in module.derived_of(_places_of_functions, "cls") if owner in each.scopes]
+    return [each for each in (*named, *own) if each.call is not None and each.node is each.call.func]
+
+
 def is_called_on_self_alone(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
     """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
     found = _references(module, node, owner)

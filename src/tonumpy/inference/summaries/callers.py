@@ -6,9 +6,10 @@ import ast
 import sys
 
 from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import Import, decorator_names, parameter_names
+from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
+    constructions_of,
     is_on_self,
     read_by_calls,
     references_to,
@@ -111,6 +112,8 @@ class Callers:
             return _left_out(module, node, "depth", what)
         are_all_in_sight = all_callers_are_known(module, scopes)
         owner = class_around(scopes)
+        if owner is not None and node.name == "__init__":
+            return self._constructed(module, function, owner)
         if owner is not None and is_special(node.name):
             return OUT_OF_SIGHT  # no call names it
         if self._analysis.looks_everywhere and module is self._analysis.module and not are_all_in_sight:
@@ -131,6 +134,18 @@ class Callers:
         if are_all_in_sight:
             return entry
         return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
+
+    def _constructed(self, module: Module, function: Function, owner: ast.ClassDef) -> Entry:
+        """What the calls of a class in its module give its constructor, as parameters of which it says nothing itself;
+        others may make its objects as well."""
+        assert isinstance(function.node, FUNCTIONS)
+        undescribed = _undescribed(function.node)
+        calls = constructions_of(module, owner) if undescribed else []
+        if not calls or len(calls) > MAX_CALLERS:
+            return OUT_OF_SIGHT
+        entry = self.join(function, [(module, each) for each in calls])
+        plain = {name: value for name, value in entry.arguments.items() if name in undescribed}
+        return only_what_is_detached(entry._replace(arguments=plain), is_detached, _speaking(module, owner.name, calls))
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
@@ -236,7 +251,8 @@ class Callers:
                     return False
                 if not meant:
                     continue
-            receiver = _first_argument(function) if reference.is_attribute else None
+            is_bound = reference.is_attribute or getattr(function.node, "name", "") == "__init__"
+            receiver = _first_argument(function) if is_bound else None
             given = seen.arguments
             if reference.is_submitted:
                 given = given._replace(positional=given.positional[1:])
@@ -304,6 +320,14 @@ def _may_be_followed(passed_on: list[Reference]) -> bool:
     return not passed_on or (len(passed_on) == 1 and passed_on[0].passed_to is not None)
 
 
+def _undescribed(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters without an annotation and without a default."""
+    given = node.args
+    parameters = (*given.posonlyargs, *given.args, *given.kwonlyargs)[1:]  # without `self`
+    names = {each.arg for each in parameters if each.annotation is None}
+    return names - {name for name, _ in defaults_of(given)}
+
+
 def _first_argument(function: Function) -> Value | None:
     """What a method is given that does not stand between the brackets of its calls."""
     kinds = decorator_names(function.node)
@@ -317,10 +341,12 @@ def speaking_for_others(module: Module, scopes: Items[ast.AST]) -> Basis | None:
     off."""
     node = scopes[-1]
     assert isinstance(node, FUNCTIONS)
-    references = references_to(module, scopes)
-    where = Spot(module.filename, references[0].statement.lineno, module.disabled_habits)
-    rows = (reference.statement.lineno for reference in references)
-    return callers_in_module.basis(node.name, rows, where)
+    return _speaking(module, node.name, references_to(module, scopes))
+
+
+def _speaking(module: Module, name: str, calls: Items[Reference]) -> Basis | None:
+    rows = [each.statement.lineno for each in calls]
+    return callers_in_module.basis(name, rows, Spot(module.filename, rows[0], module.disabled_habits))
 
 
 def optimistic_entry(module: Module, declared: Entry) -> Entry:
