@@ -201,3 +201,76 @@ def test_a_helper_of_another_file_makes_the_copy(tmp_path: Path) -> None:
     assert [(each.start.row, each.fix and each.fix.edits) for each in found] == [(9, None), (10, None), (11, None)]
     assert "of moves.py:8 may still be copying" in found[0].message
     assert found[0].evidence[-1].filename == str(folder / "moves.py")
+
+
+SPELLINGS = (
+    'x.to("cpu", non_blocking=True)',
+    'x.to(device="cpu", non_blocking=True)',
+    'x.to(torch.device("cpu"), non_blocking=True)',
+    'x.to("cpu", dtype=torch.float64, non_blocking=True)',
+    'x.to("cpu", torch.float64, True)',
+    "x.to(torch.zeros(1), non_blocking=True)",
+    'x.type("torch.FloatTensor", non_blocking=True)',
+    "x.type(torch.FloatTensor, non_blocking=True)",
+    "torch.empty(3, pin_memory=True).copy_(x, non_blocking=True)",
+)
+ONE_WAY = """
+import torch
+
+
+class Maker:
+    def copied(self, x):
+        return {copy}
+
+    def keep(self, x):
+        self.host = {copy}
+
+    def peak(self):
+        return self.host.tolist()
+
+    def again(self, x):
+        return self.copied(x).tolist()
+
+
+def helper(x):
+    return {copy}
+
+
+def outer(x):
+    return helper(x)
+
+
+def many(xs):
+    return {{"a": [{copy} for x in xs]}}
+
+
+def entry(x: torch.Tensor, xs: list[torch.Tensor]):
+    x = x.detach().cuda()
+    maker = Maker()
+{body}
+"""
+WAYS_OUT = {
+    "directly": "return {copy}.tolist()",
+    "by a name": "y = {copy}; {between}; return y.tolist()",
+    "by a function": "y = helper(x); {between}; return y.tolist()",
+    "by a function of a function": "y = outer(x); {between}; return y.tolist()",
+    "by a method": "y = maker.copied(x); {between}; return y.tolist()",
+    "by an attribute": "maker.keep(x); {between}; return maker.host.tolist()",
+    "by an attribute that a method reads": "maker.keep(x); {between}; return maker.peak()",
+    "by containers": 'ys = many([x.cuda() for x in xs]); {between}; return [y.tolist() for y in ys["a"]]',
+}
+READ_BY_METHODS = {13, 16}  # told of whatever the last function does
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+@pytest.mark.parametrize("copy", SPELLINGS)
+def test_each_spelling_is_told_on_each_way_out_of_its_function(copy: str, way: str) -> None:
+    def rows(between: str) -> set[int]:
+        line = WAYS_OUT[way].format(copy=copy, between=between)
+        text = ONE_WAY.format(copy=copy, body=f"    {line}")
+        return {each.start.row for each in check_source(text, select=("TNP204",))}
+
+    read = 13 if way == "by an attribute that a method reads" else len(ONE_WAY.splitlines())
+    assert read in rows("print()")
+    waited = rows("torch.cuda.synchronize()") - (READ_BY_METHODS - {read})
+    assert waited == ({read} if way == "directly" else set())

@@ -153,7 +153,8 @@ class Conversion(NamedTuple):
 class Copied(NamedTuple):
     """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
     device for sure, and nothing may have waited since; whether a helper makes it; whether others are on their way too;
-    the file where it is made, empty for the one at hand; and whether the same call moves others towards a device.
+    the file where it is made, empty for the one at hand; whether the same call moves others towards a device; and
+    whether the node that reads it is a call of a method of it.
     """
 
     call: ast.Call
@@ -162,10 +163,11 @@ class Copied(NamedTuple):
     has_others: bool
     filename: str = ""
     serves_others: bool = False
+    is_read_by_method: bool = False
 
     def method_of(self, read: ast.expr) -> ast.Attribute | None:
         """The method that reads, if it is one: its name is where the finding stands."""
-        is_method = isinstance(read, ast.Call) and read is not self.call and isinstance(read.func, ast.Attribute)
+        is_method = self.is_read_by_method and isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute)
         return read.func if is_method else None  # type: ignore[attr-defined]
 
 

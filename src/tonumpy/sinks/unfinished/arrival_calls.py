@@ -11,10 +11,10 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_expressions import Expressions, owner_of
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy
-from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
+from tonumpy.text.names import is_cpu_literal, is_dtype, last_name, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tonumpy.sinks.unfinished.homes import Helper
 
@@ -33,6 +33,10 @@ class Calls(Expressions):
     def _block(self, body: Iterable[ast.stmt]) -> None: ...
 
     def _call(self, call: ast.Call) -> Copies:
+        found = self._given_by[id(call)] = self._evaluated(call)
+        return found
+
+    def _evaluated(self, call: ast.Call) -> Copies:
         source = self._home.spellings.source_of(call, self._scopes, self._given)
         if source is not None:
             return self._copy(call, source)
@@ -44,7 +48,7 @@ class Calls(Expressions):
             return NO_COPIES
         if name in words.MAPPING and call.args:
             return self._mapped(call)
-        helper = self._home.called(function, self._scopes)
+        helper = self._home.called(function, self._scopes, call)
         if helper is not None and self._is_followed(call, helper):
             return self._enter(call, helper)
         if helper is not None and self._home.waits(helper):
@@ -59,7 +63,7 @@ class Calls(Expressions):
 
     def _known_call(self, call: ast.Call) -> Copies:
         """The copies that a call which was looked at before has given."""
-        return frozenset(each for each in self._state.pending if each.call is call or call in each.through)
+        return self._given_by.get(id(call), NO_COPIES)
 
     def _copy(self, call: ast.Call, source: ast.expr) -> Copies:
         assert isinstance(call.func, ast.Attribute)
@@ -92,33 +96,41 @@ class Calls(Expressions):
         pending = self._state.pending.keys()
         if any(map(self._makes_copy, _given(call))):
             return True
+        owner = f"{_object_of(call)}."
+        if any(name.startswith(owner) and not pending.isdisjoint(held) for name, held in self._state.names.items()):
+            return True
         return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
 
     def _makes_copy(self, node: ast.expr) -> bool:
         """`read(x.to("cpu", non_blocking=True))`"""
         if not isinstance(node, ast.Call):
             return False
-        helper = self._home.called(node.func, self._scopes)
+        helper = self._home.called(node.func, self._scopes, node)
         is_copy = self._home.spellings.source_of(node, self._scopes, self._given) is not None
         return is_copy or (helper is not None and self._home.makes_copies(helper))
 
     def _enter(self, call: ast.Call, helper: Helper) -> Copies:
         if helper.node in self._entered or len(self._entered) >= MAX_DEPTH:
             return NO_COPIES
+        if helper.is_guessed:
+            self._doubt()
         found = self._returned_by(call, helper)
+        if helper.is_guessed:
+            self._doubt()
         for each in call.args:
             if (root := root_name(each)) is not None and found:
                 self._state.on_device.add(root)
         return found
 
     def _returned_by(self, call: ast.Call, helper: Helper) -> Copies:
-        """The copies that a helper returns: its body is walked with names of its own, and what it puts into `self`
+        """The copies that a helper returns: its body is walked with names of its own, and what it puts into its object
         is kept."""
         node = helper.node
-        bound, given = self._bound(call, node.args), self._given_by(call, node.args)
+        bound, given = self._bound(call, node.args), self._told_by(call, node.args)
         kept = {name: getattr(self, name) for name in _OF_ONE_FUNCTION}
         names, on_device = self._state.names, self._state.on_device
-        own = {name: held for name, held in names.items() if name.startswith("self.")}
+        owner = _object_of(call)
+        own = _renamed(names, owner, "self")
         self._scopes, self._through, self._given = helper.scopes, (*self._through, call), given
         self._returned, self._returns, self._left, self._string = NO_COPIES, [], [], None
         if helper.home is not None:
@@ -131,7 +143,7 @@ class Calls(Expressions):
         self._join_returns()
         for name, value in kept.items():
             setattr(self, name, value)
-        names.update((name, held) for name, held in self._state.names.items() if name.startswith("self."))
+        names.update(_renamed(self._state.names, "self", owner))
         self._state.names, self._state.on_device = names, on_device
         return found
 
@@ -143,7 +155,7 @@ class Calls(Expressions):
                 if copy not in last.made:
                     last.pending[copy] = doubt
 
-    def _given_by(self, call: ast.Call, parameters: ast.arguments) -> dict[str, ast.expr]:
+    def _told_by(self, call: ast.Call, parameters: ast.arguments) -> dict[str, ast.expr]:
         """The expressions that a call gives the parameters of a function, or that these are given by default."""
         names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
         if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
@@ -207,14 +219,14 @@ class Calls(Expressions):
         if name in words.VIEWS or name in words.QUIET or name.endswith("_"):
             return held
         if name in words.READING or torch_api.tensor_method(name) is not None:
-            self._read(held, call)
+            self._read(held, call, is_by_method=True)
             return NO_COPIES
         return held
 
     def _moved(self, call: ast.Call, held: Copies) -> Copies:
         given = _device_given(call)
         if not given or is_dtype(given[0]):
-            self._read(held, call)
+            self._read(held, call, is_by_method=True)
             return NO_COPIES
         return held if is_cpu_literal(given[0]) else NO_COPIES
 
@@ -259,6 +271,18 @@ def written_by(call: ast.Call) -> ast.expr | None:
     if call.func.attr == "_foreach_copy_":
         return call.args[0]
     return next((each.value for each in call.keywords if each.arg == "out"), None)
+
+
+def _object_of(call: ast.Call) -> str:
+    """What the method that is called has as `self`; a function within one has the same."""
+    return (path_of(call.func.value) or "") if isinstance(call.func, ast.Attribute) else "self"
+
+
+def _renamed(names: Mapping[str, Copies], before: str, after: str) -> dict[str, Copies]:
+    """What attributes of an object hold, with the object under another name."""
+    if not before or not after:
+        return {}
+    return {f"{after}{name[len(before) :]}": held for name, held in names.items() if name.startswith(f"{before}.")}
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

@@ -50,6 +50,7 @@ class Expressions:
         self._flags: set[str] = set()  # names that are given True or False
         self._parts: set[str] = set()  # names of parts of what holds copies, and other things maybe
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
+        self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
         self._looked_at = 0
 
     @abstractmethod
@@ -268,7 +269,7 @@ class Expressions:
         if not held and not is_of_identity and self._is_on_device(plain):
             self._block_on_stream()
 
-    def _read(self, held: Copies, node: ast.expr, *, by_arrays: bool = False) -> None:
+    def _read(self, held: Copies, node: ast.expr, *, by_arrays: bool = False, is_by_method: bool = False) -> None:
         if isinstance(node, ast.Name) and node.id in self._parts and not by_arrays:
             return  # `if is_last:` after `copied, is_last = kept[0]`
         others = len({id(each.call) for each in self._state.pending}) > 1
@@ -277,16 +278,16 @@ class Expressions:
                 continue
             doubt = self._state.pending.pop(copy)
             if not self._is_away:
-                self._note_read(copy, node, is_doubtful=doubt, others=others)
+                self._note_read(copy, node, doubt, others, is_by_method)
 
-    def _note_read(self, copy: Copy, node: ast.expr, *, is_doubtful: bool, others: bool) -> None:
+    def _note_read(self, copy: Copy, node: ast.expr, is_doubtful: bool, others: bool, is_by_method: bool) -> None:
         """Of the reads of a copy at one place, one without doubt counts before one with."""
         key = id(copy.call), id(node)
         assert self._statement is not None
         call = node if isinstance(node, ast.Call) else copy.call
         site = Site(call, self._scopes, (), self._statement, self._string)
         if key not in self.reads or (self.reads[key].is_doubtful and not is_doubtful):
-            self.reads[key] = Read(copy, node, site, is_doubtful, others)
+            self.reads[key] = Read(copy, node, site, is_doubtful, others, is_by_method)
 
     def _synchronize(self, function: ast.expr) -> None:
         """Of all, of an event that was recorded before some of them, or of a stream that has none of them."""

@@ -30,13 +30,14 @@ NO_COPIES: Copies = frozenset()
 
 class Read(NamedTuple):
     """The first read of a copy on one path. `is_doubtful`: a function out of sight was called since, which may have
-    waited. `others`: further copies are on their way as well."""
+    waited. `others`: further copies are on their way as well. `is_by_method`: the node calls a method of it."""
 
     copy: Copy
     node: ast.expr
     site: Site
     is_doubtful: bool
     others: bool
+    is_by_method: bool
 
 
 class State:

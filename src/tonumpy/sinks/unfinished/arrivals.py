@@ -161,10 +161,11 @@ class Walk(Calls):
         around, self._left = self._left, []
         if isinstance(statement, ast.While):
             self._test(statement.test)
+        held = NO_COPIES if isinstance(statement, ast.While) else self._value(statement.iter)
         before = self._state.copied()
         for _ in range(2):
             if not isinstance(statement, ast.While):
-                self._bind(statement.target, self._value(statement.iter), statement.iter)
+                self._bind(statement.target, held, statement.iter)
             self._block(statement.body)
             if self._is_reached:
                 if isinstance(statement, ast.While):
@@ -175,6 +176,7 @@ class Walk(Calls):
             for each in self._left:
                 self._state.join(each)
             self._grow_old()
+            held |= {each._replace(is_old=True) for each in held}
         self._left = around
         self._block(statement.orelse)
 

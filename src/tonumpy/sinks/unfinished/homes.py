@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import defaults_of, imports_among
 from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
+from tonumpy.sinks.unfinished.receivers import Receivers
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS, PLACES_NAMED, may_hold_copies
@@ -32,11 +33,13 @@ _LONGEST = 100  # name that is looked for
 
 
 class Helper(NamedTuple):
-    """A function, with the scopes around and of it, and its module, if that is another than the one at hand."""
+    """A function, with the scopes around and of it, and its module, if that is another than the one at hand.
+    `is_guessed`: it is a method of an object whose class is not known, by its name alone."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
     scopes: tuple[Scope, ...]
     home: Home | None = None
+    is_guessed: bool = False
 
 
 class Home:
@@ -131,15 +134,19 @@ class Home:
     def torch(self) -> frozenset[str]:
         return frozenset(name for name, root in self._roots_imported.items() if root == "torch")
 
-    def called(self, function: ast.expr, scopes: tuple[Scope, ...]) -> Helper | None:
-        """The function or method that this names, seen from there."""
+    @cached_property
+    def receivers(self) -> Receivers:
+        return Receivers(self.source, {names: each.scopes for names, each in self.functions.items()})
+
+    def called(self, function: ast.expr, scopes: tuple[Scope, ...], call: ast.Call | None = None) -> Helper | None:
+        """The function or method that this names, seen from there; the method of an object of unknown class only where
+        its `call` is given."""
         name = path_of(function) or ""
-        owner, _, method = name.rpartition(".")
-        if owner in ("self", "cls"):
-            cls = next((each.name for each in reversed(scopes) if isinstance(each, ast.ClassDef)), "")
-            return self.functions.get((cls, method))
-        found = None if owner else self.functions.get(("", name))
-        return found or self._imported.get(name)
+        if isinstance(function, ast.Attribute):
+            method = self.receivers.called(function, scopes, call)
+            own = None if method is None else self.functions[method[:2]]._replace(is_guessed=method.is_guessed)
+            return own or self._imported.get(name)
+        return self.functions.get(("", name)) or self._imported.get(name)
 
     def makes_copies(self, helper: Helper) -> bool:
         return helper.home is not None or helper.node in self._makers
@@ -181,7 +188,9 @@ class _Names:
         """Whether a function, of a class, that has this text names only such as are told the host, and names no host;
         None where it names none of them."""
         found = [is_told for name, is_told in self.functions.items() if name in text and _has_word(text, name)]
-        found += (is_told for name, is_told in self.methods.get(owner, {}).items() if f".{name}" in text)
+        for cls, methods in self.methods.items():
+            end = "" if cls == owner else "("
+            found += (is_told for name, is_told in methods.items() if f".{name}{end}" in text)
         if not found:
             return None
         return all(found) and "cpu" not in text and "host" not in text.lower()

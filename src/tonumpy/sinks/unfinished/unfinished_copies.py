@@ -63,7 +63,10 @@ def _places(found: ImplicitConversion) -> tuple[int, int, int, int]:
 
 def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:
     copy = read.copy
-    copied = Copied(copy.call, is_sure, bool(copy.through), read.others, copy.filename, _serves_others(copy))
+    copied = Copied(
+        *(copy.call, is_sure, bool(copy.through), read.others, copy.filename, _serves_others(copy)),
+        is_read_by_method=read.is_by_method,
+    )
     return ImplicitConversion(
         read.site,
         _spelt(read.copy.call),
