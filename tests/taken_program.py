@@ -5,6 +5,7 @@ import csv
 import dataclasses
 import importlib.util
 import io
+import json
 import statistics
 from collections import Counter, defaultdict
 
@@ -60,6 +61,19 @@ writer.writerow([1, values.mean().item()])
 writer.writerows([[1, each] for each in values])  # TNP206
 csv.DictWriter(file, ["loss"]).writerow({"loss": values.mean()})  # TNP206
 print(file.getvalue(), writer.dialect.delimiter)
+
+
+class Encoder(json.JSONEncoder):
+    def default(self, o: object) -> object:
+        return o.tolist() if isinstance(o, torch.Tensor) and o.dim() else repr(o)
+
+
+print(json.dumps({"a": [1, {"loss": values.mean()}]}, default=str))  # TNP206
+json.dump([values], file, default=lambda value: f"{value}")  # TNP206
+print(json.dumps({"loss": values.mean()}, cls=Encoder, indent=1))  # TNP206
+print(Encoder().encode(values), json.dumps([values.mean()], default=float))
+print(json.dumps({"a": values.dtype, "b": str(values)}, default=str))
+json.dump({"loss": values.mean().item()}, file, default=str)
 print(callable(np.size(values)))  # TNP206
 print(np.argwhere(values > 0).shape, np.size(values.numpy()))  # TNP206
 

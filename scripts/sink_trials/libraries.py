@@ -42,7 +42,7 @@ class Library(NamedTuple):
     extras: tuple[tuple[str, str], ...] = ()  # names in calls by hand, each with an expression for what is no array
     warns: str = ""  # the class of warnings after which data is left out, by an expression: they count as errors
     takes_cuda: str = ""  # a pattern of the names that take a tensor on CUDA, which the tests' device does not show
-    unless: tuple[tuple[str, str], ...] = ()  # a function, and an option beside which it takes what it refuses else
+    unless: tuple[tuple[str, str], ...] = ()  # a function, and the options beside which it takes what it refuses else
     once: str = ""
     before: str = ""
     only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays

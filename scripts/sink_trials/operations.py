@@ -73,6 +73,8 @@ FUNCTIONS = (
     *("statistics.multimode", "pandas.isna", "pandas.notna", "pandas.isnull", "pandas.notnull", "pandas.unique"),
     *("pandas.DataFrame", "pandas.Series", "pandas.Index", "pandas.DataFrame.from_records", "pandas.Categorical"),
     *("pandas.DataFrame.from_dict", "polars.DataFrame", "polars.Series", "xarray.DataArray"),
+    *("json.dump(default=str)", "json.dumps(default=str)", "orjson.dumps(default=str)", "ujson.dump(default=str)"),
+    *("ujson.dumps(default=str)",),
     *("csv.writer#writerow", "csv.writer#writerows", "csv.DictWriter#writerow", "csv.DictWriter#writerows"),
 )
 # What tables of functions say to differ, and what is meant so: a tensor is kept as one, is text for a person, or stands
@@ -82,6 +84,7 @@ _MEANT = re.compile(
     r"|pandas\.(Grouper|NamedAgg|CategoricalDtype|Series#transform|.*Index#|Categorical#|DataFrame#(asof|set_axis))"
     r"|numpy\.(testing|polynomial)\.|sklearn\.calibration\.|tifffile\.pformat|xarray\.(IndexSelResult|NamedArray)"
 )
+_AS_TEXT = "(default=str)"  # how a function ends that is given this
 _NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "xarray": "xr"}
 
 
@@ -116,9 +119,15 @@ def _call(name: str, given: object) -> object:
                 getattr(writer, method)(given)
                 return file.getvalue()
             found: Any = importlib.import_module(module)
-            for part in function.split("."):
+            for part in function.removesuffix(_AS_TEXT).split("."):
                 found = getattr(found, part)
-            return found(given)
+            if not function.endswith(_AS_TEXT):
+                return found(given)
+            if not function.startswith("dump("):
+                written = found(given, default=str)
+                return written.decode() if isinstance(written, bytes) else written
+            found(given, file, default=str)
+            return file.getvalue()
     except Exception as error:
         return error
 
@@ -289,7 +298,7 @@ def _breakpoints(name: str, signal: object) -> object:
 
 
 def _listed(name: str, array: np.ndarray) -> object:
-    return array.tolist() if name.partition(".")[0] in _OF_PYTHON else array.copy()
+    return array.tolist() if name.partition(".")[0] in _OF_PYTHON or name.endswith(_AS_TEXT) else array.copy()
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:
@@ -344,7 +353,7 @@ def _first_place(name: str) -> str:
     module, _, rest = name.partition(".")
     try:
         found: Any = importlib.import_module(module)
-        for part in re.split("[.#]", rest):
+        for part in re.split("[.#]", rest.removesuffix(_AS_TEXT)):
             found = getattr(found, part)
         parameters = [each for each in inspect.signature(found).parameters.values() if each.name != "self"]
         first = next(iter(parameters))

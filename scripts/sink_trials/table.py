@@ -110,9 +110,9 @@ def table_of(
         entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
         if library.takes_cuda and re.match(library.takes_cuda, row["name"].removeprefix(f"{library.root}.")):
             entry = [text for each in entry if (text := _but_for_devices(each))]
+        _count(entry, counts)
         if option := dict(library.unless).get(row["name"].removeprefix(f"{library.root}.")):
             entry = [each.replace(" (", f" ?{option} (", 1) for each in entry]
-        _count(entry, counts)
         name = row["name"].removeprefix(f"{library.root}.")
         if differing := list(_others_of(row["found"])):
             others[name] = differing

@@ -9,6 +9,7 @@ import json
 import operator
 import os
 import pickle
+import re
 import select
 import signal
 import sys
@@ -312,7 +313,8 @@ def _again(library: Library, name: str, entry: list[str]) -> Iterator[Row]:
                 for way, outcome in trier.outcomes(call, slot).items():
                     found.setdefault(place, {}).setdefault(way, []).append([str(call), *outcome])
         texts += texts_of(found, "!!" if library.plain else "!")
-    yield {"same": all(any(is_claimed(text, now) for now in texts) for text in entry)}
+    claimed = [re.sub(r" \?\S+", "", text, count=1) for text in entry]  # without the options that are given by hand
+    yield {"same": all(any(is_claimed(text, now) for now in texts) for text in claimed)}
 
 
 def place_of_text(head: str) -> tuple[str | None, int | None]:

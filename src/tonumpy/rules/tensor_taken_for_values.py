@@ -2,8 +2,8 @@
 
 ## What it does
 
-Reports a tensor where NumPy, pandas, xarray, `csv` or Python itself take it for one object, or for something else than
-its values, so that another result comes out and nothing raises:
+Reports a tensor where NumPy, pandas, xarray, `csv`, `json` or Python itself take it for one object, or for something
+else than its values, so that another result comes out and nothing raises:
 
 - comparisons: `series == t` of pandas is False everywhere, `!=` True, equal values included; `series.isin(t)` finds by
   the addresses of objects, by chance; `pd.isna(t)` is one False;
@@ -12,7 +12,7 @@ its values, so that another result comes out and nothing raises:
 - indices: `df.iloc[mask]` takes a tensor of bool for the positions 0 and 1, and an array takes a tensor of one element
   for an integer: `names[net(x[None]).argmax(1)]` is a name, where a batch of two gives an array of names;
 - tables and files: `pd.DataFrame([{"loss": loss}])` and `csv.writer(file).writerow([step, loss])` hold the tensors, and
-  a file gets `tensor(0.5000)`;
+  a file gets `tensor(0.5000)`; so does JSON by `json.dump(record, file, default=str)`;
 - functions that call a method of the tensor: `np.size(t)` gives a method, `np.nonzero(t)` another shape.
 
 What does so was [measured](../reference/silent.md), with the versions.
@@ -65,6 +65,7 @@ from operator import attrgetter
 
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import Convert, convert_argument
+from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.sinks.taken.words import said
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
     assert taken is not None
     if conversion.of_items:
         return ()
-    if taken.library in ("builtins", "collections", "statistics"):
+    if taken.library in ("builtins", "collections", "statistics", *WRITERS_OF_JSON):
         is_whole = taken.given != "number"
         return (Convert(conversion.argument, (), forced=False, method="tolist" if is_whole else "item"),)
     if taken.given == "number":

@@ -8,7 +8,7 @@ gives something else than a tensor does; `^`: not the call raises but what is do
 as an artist is drawn; `-`: it takes no array of NumPy, so that there is no repair; `!TypeError`: every tensor raises
 that, and `!!` that arrays raise as well; `@ValueError:db`: what is on a device or of bfloat16 raises that, where NumPy
 has another error, and `c` and `n` what has its conjugate or negative bit set; `silence`: it gives other data. The
-library's own words stand last, after ` | `. `?device`: not beside an argument of this name.
+library's own words stand last, after ` | `. `?device`: not beside an argument of this name; `?default,cls`: of either.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
 are called themselves, `*#positions=` if that attribute is assigned to, `*#__mul__` in `thing * tensor`, `*#__rmul__` in
 `tensor * thing`. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
@@ -54,13 +54,13 @@ class Parameter(NamedTuple):
     and `**` for all names.
 
     `takes` says what is converted there, or refused: "tensor", "items" for a list of tensors, "values" for a dict.
-    `unless`: the name of an argument beside which it is not (`np.from_dlpack(x, device="cpu")`).
+    `unless`: the names of arguments beside which it is not (`np.from_dlpack(x, device="cpu")`).
     """
 
     name: str | None
     position: int | None
     takes: Mapping[str, Refusal]
-    unless: str = ""
+    unless: frozenset[str] = frozenset()
 
 
 class Consumer(NamedTuple):
@@ -148,10 +148,10 @@ def _read(line: tuple[str, ...]) -> Consumer:
         place, *ways = shown.partition(" (")[0].split()
         name, _, position = place.partition(":")
         takes = {}
-        unless = ""
+        unless: frozenset[str] = frozenset()
         for way in ways:
             if way.startswith("?"):
-                unless = way[1:]
+                unless = frozenset(way[1:].split(","))
                 continue
             kind, _, error = way.partition("!")
             kind, _, own = kind.partition("@")
@@ -185,17 +185,17 @@ def methods_named(root: str, name: str) -> tuple[Consumer, ...]:
 def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:
     """The arguments of a call for the parameters that convert; none after a `*`, which hides their positions."""
     found = []
-    names = {keyword.arg for keyword in call.keywords}
+    names = {keyword.arg for keyword in call.keywords if keyword.arg is not None}
     for position, node in enumerate(call.args):
         if isinstance(node, ast.Starred):
             break
         for parameter in consumer.parameters:
-            if parameter.position in (position, -1) and parameter.unless not in names:
+            if parameter.position in (position, -1) and parameter.unless.isdisjoint(names):
                 found.append(Argument(node, position, None, parameter.takes))
                 break
     for keyword in call.keywords:
         for parameter in consumer.parameters:
-            if keyword.arg is None or parameter.unless in names:
+            if keyword.arg is None or not parameter.unless.isdisjoint(names):
                 continue
             if parameter.name in (keyword.arg, "**"):
                 found.append(Argument(keyword.value, None, keyword.arg, parameter.takes))

@@ -60,6 +60,7 @@ _TAKING = (
     *("from xarray", "from polars", "from csv", "import ruptures", "from ruptures"),
     *("dict(zip(", "({", "return {", " in {"),
     *(" set(", "(set(", "[set(", "frozenset(", "Counter(", ".fromkeys(", "statistics", "= {}", "defaultdict("),
+    *("dumps(", "dump("),
 )
 RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),

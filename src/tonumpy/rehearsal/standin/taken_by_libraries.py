@@ -16,8 +16,9 @@ import torch
 
 from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.json_text import patch_json
 from tonumpy.rehearsal.standin.warning import warn
-from tonumpy.sinks.taken.table import confidence_in, table
+from tonumpy.sinks.taken.table import WRITERS_OF_JSON, confidence_in, table
 from tonumpy.sinks.taken.words import said
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ class TakenByLibraries:
         try:
             if library == "csv":
                 self._patch_csv(patches)
+                return
+            if library in WRITERS_OF_JSON:
+                patch_json(library, self._tell, patches)
                 return
             self._patch_functions(library, patches)
             if library != "numpy":  # of arrays TNP108 tells, and taken.py

@@ -26,9 +26,10 @@ from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import spelt
+from tonumpy.sinks.taken import text_writers
 from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_given
 from tonumpy.sinks.taken.places import find_taken
-from tonumpy.sinks.taken.table import confidence_in, methods, table
+from tonumpy.sinks.taken.table import WRITERS_OF_JSON, confidence_in, methods, table
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
 _OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
+_DEEPEST = 4  # lists and dicts in each other
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
 
@@ -102,7 +104,10 @@ def _in_function(
 ) -> Iterator[ImplicitConversion]:
     if full_name == "builtins.dict" and isinstance(call.args[0], ast.Call) and seen.arguments.positional:
         yield from _in_pairs(site, call.args[0], seen.arguments.positional[0])
-    yield from _by_place(site, call, seen, full_name.partition(".")[0], table().functions.get(full_name, ()))
+    library, _, function = full_name.partition(".")
+    if function in text_writers.NAMES:
+        full_name += text_writers.ENDING  # others are no sites
+    yield from _by_place(site, call, seen, library, table().functions.get(full_name, ()))
 
 
 def _in_method(
@@ -267,6 +272,8 @@ def _made(
     is_part: bool = False,
 ) -> Iterator[ImplicitConversion]:
     held = _given(value) if outcomes else None
+    if held is None and outcomes and library in WRITERS_OF_JSON:
+        held = _given_deep(value)
     word = "" if held is None else _word(held, outcomes)
     if held is None or not word or _is_meant(held, word, library):
         return
@@ -341,6 +348,22 @@ def _given(value: Value) -> _Given | None:
         return _given_in_list(value)
     found = _in_mapping(value)
     return None if found is None else _Given(found[0], "lists" if found[1] else "values")
+
+
+def _given_deep(value: Value, depth: int = 0) -> _Given | None:
+    """The first tensor in lists and dicts that hold each other."""
+    if (tensor := _tensor(value)) is not None:
+        return _Given(tensor, "values")
+    if depth == _DEEPEST:
+        return None
+    for held in members(value):
+        items = held.values() if isinstance(held, Mapping) else ()
+        if isinstance(held, Sequence):
+            items = (*(held.items or ()), held.element)
+        for each in items:
+            if (found := _given_deep(each, depth + 1)) is not None:
+                return found
+    return None
 
 
 def _form_of(tensor: Tensor) -> str:

@@ -13,6 +13,7 @@ from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
+from tonumpy.sinks.taken import text_writers
 from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -85,6 +86,8 @@ def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callabl
         called.update(_rows_with(".update(", source))
     if rows := sorted(called | keys):
         for site in candidates.find_calls(source, rows, lambda call: _is_called(call, names)):
+            if _is_writer_of_numbers(site):
+                continue
             if _may_be_given(site, risks):
                 yield site
 
@@ -120,7 +123,8 @@ def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
         library = name.partition(".")[0]
         is_sought = library in roots or library == "builtins"
         if is_sought and (with_text or any(_is_no_text(place, library) for place in places)):
-            found.add(("." if library == "numpy" else "") + re.split("[.#]", name)[-1])
+            last = re.split("[.#]", name.removesuffix(text_writers.ENDING))[-1]
+            found.add(f".{last}" if library == "numpy" else last)
     operations = " ".join(text for library in roots for text in table().operations.get(library, ()))
     return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)))
 
@@ -224,6 +228,11 @@ def _has_other_key(node: ast.AST) -> bool:
     """Whether something is put under a key that is no text: no column of a table, nor a row."""
     is_put = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
     return is_put and not isinstance(node.slice, ast.Constant) and last_name(node.value) != "loc"  # type: ignore[attr-defined]
+
+
+def _is_writer_of_numbers(site: Site) -> bool:
+    is_writer = last_name(site.call.func) in text_writers.NAMES
+    return is_writer and not text_writers.writes_text(site.call, site.scopes[0])
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:

@@ -36,6 +36,8 @@ class Table(NamedTuple):
 
 # Text and pictures are mostly meant for people.
 _SELDOM_WRONG = ("text", "picture")
+# What these write is read again, by programs; they take what is nested.
+WRITERS_OF_JSON = ("json", "orjson", "ujson")
 
 
 @cache
@@ -68,8 +70,8 @@ def methods() -> dict[str, dict[str, tuple[Place, ...]]]:
 
 
 def confidence_in(word: str, library: str) -> Confidence:
-    """How often what comes out is not what was meant. What `csv` writes is read again, by programs."""
-    return "low" if word in _SELDOM_WRONG and library != "csv" else "high"
+    """How often what comes out is not what was meant."""
+    return "low" if word in _SELDOM_WRONG and library not in ("csv", *WRITERS_OF_JSON) else "high"
 
 
 def _place(line: str) -> Place:
