@@ -9,7 +9,8 @@ from tonumpy.inference.index.bindings import defaults_of, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
-from tonumpy.sinks.unfinished.arrival_expressions import Expressions, owner_of
+from tonumpy.sinks.unfinished.arrival_expressions import Expressions
+from tonumpy.sinks.unfinished.arrival_names import owner_of
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name, path_of
 

@@ -8,7 +8,8 @@ from abc import abstractmethod
 from tonumpy.inference.index.bindings import parameter_names, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
-from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read, State
+from tonumpy.sinks.unfinished.arrival_names import Names, owner_of, place_of
+from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import children_of
@@ -18,121 +19,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.sinks.unfinished.arrival_state import Copy
-    from tonumpy.sinks.unfinished.homes import Home
-    from tonumpy.text.candidates import Scope
 
 MAX_NODES = 20_000  # that one function's walk may look at
 
 
-class Expressions:
+class Expressions(Names):
     """The part of a walk that is about one expression."""
-
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._is_away = False  # in a function of another file, whose reads are told there
-        self.reads: dict[tuple[int, int], Read] = {}
-        self._state = State({}, {}, set())
-        self._is_reached = True
-        self._scopes: tuple[Scope, ...] = ()
-        self._statement: ast.stmt | None = None
-        self._string: ast.expr | None = None
-        self._through: tuple[ast.Call, ...] = ()
-        self._entered: list[ast.AST] = []
-        self._returned: Copies = NO_COPIES
-        self._returns: list[State] = []
-        self._given: dict[str, ast.expr] = {}  # what a call has given the parameters of the function
-        self._arrays_of: dict[str, str] = {}  # arrays in the memory of a pinned tensor, each with its name
-        self._streams: list[str] = []
-        self._recorded: dict[str, Copies] = {}
-        self._left: list[State] = []  # where a loop was left, or begun anew, from its middle
-        self._known_arrays: set[str] = set()
-        self._containers: set[str] = set()  # names of lists and the like, of which a test asks whether they are empty
-        self._flags: set[str] = set()  # names that are given True or False
-        self._parts: set[str] = set()  # names of parts of what holds copies, and other things maybe
-        self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
-        self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
-        self._looked_at = 0
 
     @abstractmethod
     def _call(self, call: ast.Call) -> Copies: ...
     @abstractmethod
     def _known_call(self, call: ast.Call) -> Copies: ...
-
-    def _bind(self, target: ast.expr, held: Copies, value: ast.expr) -> None:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            self._bind_parts(target.elts, held, value)
-            return
-        name = path_of(target) if isinstance(target, (ast.Name, ast.Attribute)) else None
-        if name is not None:
-            self._bind_name(name, held, value)
-        elif isinstance(target, ast.Subscript):
-            self._bind_item(target, held, value)
-
-    def _bind_parts(self, targets: list[ast.expr], held: Copies, value: ast.expr) -> None:
-        """Each target to its part of a tuple that is written there; else each to all that the value holds."""
-        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-        if len(parts) == len(targets):
-            for target, part in zip(targets, parts, strict=True):
-                self._bind(target, self._value(part, is_known=True), part)
-            return
-        for target in targets:
-            self._bind(target.value if isinstance(target, ast.Starred) else target, held, value)
-            if isinstance(target, ast.Name) and not _tells_parts(value):
-                self._parts.add(target.id)
-
-    def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:
-        if root_name(target) in self._known_arrays:
-            self._read(held, value)  # an array takes the values
-            return
-        place, owner = place_of(target), owner_of(target.value)
-        if place is not None and place != owner:
-            self._state.names[place] = held
-            self._hold(f"{owner}[]", held)
-        else:
-            self._hold(owner, held)
-
-    def _bind_name(self, name: str, held: Copies, value: ast.expr) -> None:
-        names = self._state.names
-        for place in [each for each in names if each.startswith(f"{name}[")]:
-            del names[place]
-        names[name] = held
-        self._given.pop(name, None)
-        self._parts.discard(name)
-        if isinstance(value, ast.Dict) and held:
-            self._bind_keys(name, value)
-        self._note_kind(name, value)
-        if not held and self._is_on_device(value):
-            self._state.on_device.add(name)
-        elif name not in self._copied:
-            self._state.on_device.discard(name)
-
-    def _note_kind(self, name: str, value: ast.expr) -> None:
-        """Whether a name is given a flag, a container, or an array."""
-        if isinstance(value, ast.Constant) and isinstance(value.value, bool):
-            self._flags.add(name)
-        if isinstance(value, _CONTAINERS) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKERS):
-            self._containers.add(name)
-        self._note_array(name, value)
-
-    def _note_array(self, name: str, value: ast.expr) -> None:
-        """Whether a name is given an array, and the pinned tensor whose memory that shares."""
-        self._arrays_of.pop(name, None)
-        method = value.func if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
-        if method is not None and method.attr == "numpy" and self._home.spellings.is_pinned(method.value):
-            self._arrays_of[name] = owner_of(method.value) or ""
-        if isinstance(value, ast.Call) and root_name(value.func) in self._home.arrays:
-            self._known_arrays.add(name)
-        else:
-            self._known_arrays.discard(name)
-
-    def _bind_keys(self, name: str, value: ast.Dict) -> None:
-        for key, part in zip(value.keys, value.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                self._state.names[f"{name}[{key.value!r}]"] = self._value(part, is_known=True)
-
-    def _hold(self, name: str | None, held: Copies) -> None:
-        if name is not None and held:
-            self._state.names[name] = self._state.names.get(name, NO_COPIES) | held
 
     def _value(self, node: ast.expr | None, *, is_known: bool = False) -> Copies:
         """The copies that the value is, or holds. `is_known`: it was evaluated before, and reads nothing again."""
@@ -347,8 +244,6 @@ class Expressions:
         return is_path and (root in self._home.arrays or root in self._home.torch)
 
 
-_CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)
-_MAKERS = frozenset("list dict set tuple deque defaultdict OrderedDict".split())
 # What a walk does at an expression of each kind but calls; others are operations.
 _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     ast.Name: Expressions._name,
@@ -365,32 +260,6 @@ _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     ast.JoinedStr: Expressions._text,
     **dict.fromkeys((ast.Yield, ast.YieldFrom), Expressions._handed_out),
 }
-
-
-def place_of(node: ast.Subscript) -> str | None:
-    """`batch['a']` for a literal key; the container itself for others; None for items of what a call gives."""
-    owner = path_of(node.value)
-    if owner is None:
-        return None if _is_of_call(node) else root_name(node)
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return f"{owner}[{node.slice.value!r}]"
-    return owner
-
-
-def _is_of_call(node: ast.expr) -> bool:
-    """`x.to(y)[0]`: what a call gives is no part of `x`."""
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return isinstance(node, ast.Call)
-
-
-def _tells_parts(value: ast.expr) -> bool:
-    """`found.items()`, `zip(a, b)`: what holds copies and what does not stand apart there."""
-    return isinstance(value, ast.Call) and last_name(value.func) in ("items", "enumerate", "zip")
-
-
-def owner_of(node: ast.expr) -> str | None:
-    return path_of(node) or root_name(node)
 
 
 def _is_number(node: ast.expr) -> bool:
