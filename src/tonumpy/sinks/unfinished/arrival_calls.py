@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from itertools import chain
 
 from tonumpy.inference.index.bindings import defaults_of, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_expressions import Expressions
-from tonumpy.sinks.unfinished.arrival_names import owner_of
+from tonumpy.sinks.unfinished.arrival_names import literal, owner_of
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.sinks.unfinished.homes import Helper
 
 MAX_DEPTH = 3  # of calls that are followed
 # What belongs to the function that is walked.
 _OF_ONE_FUNCTION = (
     *("_scopes", "_statement", "_string", "_through", "_given", "_home", "_is_away"),
-    *("_returned", "_returns", "_left", "_is_reached"),
+    *("_returned", "_returns", "_left", "_is_reached", "_parts", "_flags", "_containers", "_known_arrays"),
 )
 
 
@@ -49,6 +52,9 @@ class Calls(Expressions):
             return NO_COPIES
         if name in words.MAPPING and call.args:
             return self._mapped(call)
+        fields = self._home.records.given(call)
+        if fields is not None:
+            return NO_COPIES.union(*(parts.in_field(self._value(value), field) for field, value in fields))
         helper = self._home.called(function, self._scopes, call)
         if helper is not None and self._is_followed(call, helper):
             return self._enter(call, helper)
@@ -97,10 +103,11 @@ class Calls(Expressions):
         pending = self._state.pending.keys()
         if any(map(self._makes_copy, _given(call))):
             return True
-        owner = f"{_object_of(call)}."
-        if any(name.startswith(owner) and not pending.isdisjoint(held) for name, held in self._state.names.items()):
-            return True
-        return any(not pending.isdisjoint(self._value(each, is_known=True)) for each in _given(call))
+        owner = f"{object_of(call)}."
+        of_object = (held for name, held in self._state.names.items() if name.startswith(owner))
+        receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        given = (self._value(each, is_known=True) for each in (*receiver, *_given(call)))
+        return any(each.itself in pending for each in chain.from_iterable(chain(of_object, given)))
 
     def _makes_copy(self, node: ast.expr) -> bool:
         """`read(x.to("cpu", non_blocking=True))`"""
@@ -127,26 +134,44 @@ class Calls(Expressions):
         """The copies that a helper returns: its body is walked with names of its own, and what it puts into its object
         is kept."""
         node = helper.node
-        bound, given = self._bound(call, node.args), self._told_by(call, node.args)
+        bound, given = self._bound(call, node), self._told_by(call, node)
         kept = {name: getattr(self, name) for name in _OF_ONE_FUNCTION}
         names, on_device = self._state.names, self._state.on_device
-        owner = _object_of(call)
-        own = _renamed(names, owner, "self")
+        owner = "" if is_constructor(node) else object_of(call)
+        own = {**self._attributes_of(call), **_renamed(names, owner, "self")}
         self._scopes, self._through, self._given = helper.scopes, (*self._through, call), given
         self._returned, self._returns, self._left, self._string = NO_COPIES, [], [], None
+        self._parts, self._flags, self._containers, self._known_arrays = set(), set(), set(), set()
         if helper.home is not None:
             self._home, self._is_away = helper.home, True
         self._state.names, self._state.on_device = {**own, **bound}, set()
         self._entered.append(node)
         self._block(node.body)
         self._entered.pop()
-        found = self._returned
+        found = self._held_by("self") if is_constructor(node) else self._returned
         self._join_returns()
         for name, value in kept.items():
             setattr(self, name, value)
         names.update(_renamed(self._state.names, "self", owner))
         self._state.names, self._state.on_device = names, on_device
         return found
+
+    def _attributes_of(self, call: ast.Call) -> dict[str, Copies]:
+        """What the attributes of the object hold whose method is called, as far as its value tells that."""
+        found: dict[str, Copies] = {}
+        if isinstance(call.func, ast.Attribute):
+            held = self._value(call.func.value, is_known=True)
+            for name in {each.field.partition(".")[0] for each in held if each.field}:
+                found[f"self.{name}"] = parts.of_field(frozenset(each for each in held if each.field), name)
+        return found
+
+    def _property(self, node: ast.Attribute) -> Copies | None:
+        """What a property gives, if it is one of a class of the module; else None."""
+        helper = self._home.property_of(node, self._scopes)
+        if helper is None:
+            return None
+        call = self._properties.setdefault(id(node), ast.copy_location(ast.Call(node, [], []), node))
+        return self._enter(call, helper) if self._is_followed(call, helper) else NO_COPIES
 
     def _join_returns(self) -> None:
         """What has been copied on a path that returned before the last one; what the last has waited for counts."""
@@ -156,24 +181,18 @@ class Calls(Expressions):
                 if copy not in last.made:
                     last.pending[copy] = doubt
 
-    def _told_by(self, call: ast.Call, parameters: ast.arguments) -> dict[str, ast.expr]:
+    def _told_by(self, call: ast.Call, function: FunctionNode) -> dict[str, ast.expr]:
         """The expressions that a call gives the parameters of a function, or that these are given by default."""
-        names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-        if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
-            names = names[1:]
-        given = dict(defaults_of(parameters))
-        given.update(zip(names, call.args, strict=False))
+        given = dict(defaults_of(function.args))
+        given.update(zip(_places_given(call, function), call.args, strict=False))
         given.update((each.arg, each.value) for each in call.keywords if each.arg is not None)
         return {name: self._home.spellings.told_by(value, self._scopes, self._given) for name, value in given.items()}
 
-    def _bound(self, call: ast.Call, parameters: ast.arguments) -> dict[str, Copies]:
+    def _bound(self, call: ast.Call, function: FunctionNode) -> dict[str, Copies]:
         """What the parameters of a function hold, by what a call gives them."""
         given = [self._value(each) for each in call.args]
         named = {each.arg: self._value(each.value) for each in call.keywords}
-        names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
-        if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute):
-            names = names[1:]
-        bound = dict(zip(names, given, strict=False))
+        bound = dict(zip(_places_given(call, function), given, strict=False))
         bound.update((name, held) for name, held in named.items() if name is not None)
         return bound
 
@@ -196,11 +215,12 @@ class Calls(Expressions):
         return held
 
     def _method(self, call: ast.Call, function: ast.Attribute) -> Copies:
-        held = self._value(function.value)
+        held = frozenset(each for each in self._value(function.value) if not each.field)
         name = function.attr
         if name in words.FILLING:
-            self._hold(owner_of(function.value), self._all(_given(call)))
-            return held if name == "setdefault" else NO_COPIES
+            given = self._all(_given(call))
+            self._hold(owner_of(function.value), given if name in words.FILLING_BY_MANY else parts.in_list(given))
+            return parts.of_item(held) if name == "setdefault" else NO_COPIES
         held_by_given = [(each, self._value(each)) for each in _given(call)]
         if torch_api.tensor_method(name) is not None and name not in words.QUIET:
             for each, copies in held_by_given:
@@ -217,12 +237,22 @@ class Calls(Expressions):
             return NO_COPIES
         if name == "to":
             return self._moved(call, held)
+        if name in words.OF_DICTS:
+            return self._of_dict(call, name, held)
         if name in words.VIEWS or name in words.QUIET or name.endswith("_"):
             return held
         if name in words.READING or torch_api.tensor_method(name) is not None:
             self._read(held, call, is_by_method=True)
             return NO_COPIES
         return held
+
+    def _of_dict(self, call: ast.Call, name: str, held: Copies) -> Copies:
+        if name == "keys":
+            return NO_COPIES
+        if name in ("items", "values"):
+            return parts.values_of(held)
+        key = literal(call.args[0]) if call.args else None
+        return parts.of_item(held) if key is None else parts.of_key(held, key)
 
     def _moved(self, call: ast.Call, held: Copies) -> Copies:
         given = _device_given(call)
@@ -274,7 +304,18 @@ def written_by(call: ast.Call) -> ast.expr | None:
     return next((each.value for each in call.keywords if each.arg == "out"), None)
 
 
-def _object_of(call: ast.Call) -> str:
+def is_constructor(function: FunctionNode) -> bool:
+    return function.name == "__init__"
+
+
+def _places_given(call: ast.Call, function: FunctionNode) -> list[str]:
+    """The names of the parameters that a call gives arguments by position."""
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    is_method = isinstance(call.func, ast.Attribute) or is_constructor(function)
+    return names[1:] if is_method and names[:1] in (["self"], ["cls"]) else names
+
+
+def object_of(call: ast.Call) -> str:
     """What the method that is called has as `self`; a function within one has the same."""
     return (path_of(call.func.value) or "") if isinstance(call.func, ast.Attribute) else "self"
 

@@ -7,8 +7,9 @@ from abc import abstractmethod
 
 from tonumpy.inference.index.bindings import parameter_names, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
-from tonumpy.sinks.unfinished.arrival_names import Names, owner_of, place_of
+from tonumpy.sinks.unfinished.arrival_names import Names, literal, owner_of, place_of
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name, path_of
@@ -29,6 +30,8 @@ class Expressions(Names):
     @abstractmethod
     def _call(self, call: ast.Call) -> Copies: ...
     @abstractmethod
+    def _property(self, node: ast.Attribute) -> Copies | None: ...
+    @abstractmethod
     def _known_call(self, call: ast.Call) -> Copies: ...
 
     def _value(self, node: ast.expr | None, *, is_known: bool = False) -> Copies:
@@ -42,18 +45,31 @@ class Expressions(Names):
         return step(self, node)
 
     def _name(self, node: ast.Name) -> Copies:
+        return self._held_by(node.id)
+
+    def _held_by(self, name: str) -> Copies:
+        """What a name holds: a value, items of it, and attributes."""
         names = self._state.names
-        return names.get(node.id, NO_COPIES) | names.get(f"{node.id}[]", NO_COPIES)
+        stored = {place[len(name) + 1 :]: place for place in names if place.startswith(f"{name}.") and "[" not in place}
+        held = names.get(name, NO_COPIES) | names.get(f"{name}[]", NO_COPIES)
+        if not stored:
+            return held
+        kept = frozenset(each for each in held if each.field not in stored)
+        return kept.union(*(parts.in_field(names[place], attribute) for attribute, place in stored.items()))
 
     def _no_copies(self, _: ast.Constant | ast.Lambda) -> Copies:
         return NO_COPIES
 
     def _items(self, node: ast.List | ast.Tuple | ast.Set) -> Copies:
-        return self._all(node.elts)
+        return parts.in_list(self._all(node.elts))
 
     def _dict(self, node: ast.Dict) -> Copies:
         self._all(each for each in node.keys if each is not None)
-        return self._all(node.values)
+        found = NO_COPIES
+        for key, value in zip(node.keys, node.values, strict=True):
+            held = self._value(value)
+            found |= held if key is None else parts.in_dict(held, literal(key) or "")
+        return found
 
     def _whole(self, node: ast.Starred | ast.Await) -> Copies:
         return self._value(node.value)
@@ -120,16 +136,22 @@ class Expressions(Names):
         if path in self._state.names:
             return self._state.names[path]
         held = self._value(node.value)
-        return NO_COPIES if node.attr in words.PLAIN else held
+        if node.attr in words.PLAIN:
+            return NO_COPIES
+        of_property = self._property(node)
+        return parts.of_field(held, node.attr) if of_property is None else of_property
 
     def _item(self, node: ast.Subscript) -> Copies:
-        place = place_of(node)
-        if place is not None and place in self._state.names:
-            return self._state.names[place]
-        if place is not None and place != owner_of(node.value):
-            held = self._state.names.get(owner_of(node.value) or "", NO_COPIES)
-        else:
+        place, owner = place_of(node), owner_of(node.value)
+        if place is None or place == owner:
             held = self._value(node.value)
+        elif place in self._state.names:
+            return self._state.names[place]
+        else:
+            held = self._state.names.get(owner or "", NO_COPIES)
+        if not isinstance(node.slice, ast.Slice):
+            key = literal(node.slice)
+            held = parts.of_item(held) if key is None else parts.of_key(held, key)
         index = self._value(node.slice)
         self._read(index, node.slice)
         if isinstance(node.slice, (ast.Compare, ast.List, ast.UnaryOp)) and not _is_number(node.slice):
@@ -138,13 +160,13 @@ class Expressions(Names):
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Copies:
         for each in node.generators:
-            self._bind(each.target, self._value(each.iter), each.iter)
+            self._bind_loop(each.target, self._value(each.iter), each.iter)
             for test in each.ifs:
                 self._test(test)
         if isinstance(node, ast.DictComp):
             self._value(node.key)
-            return self._value(node.value)
-        return self._value(node.elt)
+            return parts.in_dict(self._value(node.value))
+        return parts.in_list(self._value(node.elt))
 
     def _of_lambda(self, node: ast.Lambda, held: Copies) -> Copies:
         before = dict(self._state.names)
@@ -170,10 +192,16 @@ class Expressions(Names):
         if isinstance(node, ast.Name) and node.id in self._parts and not by_arrays:
             return  # `if is_last:` after `copied, is_last = kept[0]`
         others = len({id(each.call) for each in self._state.pending}) > 1
-        for copy in held:
-            if copy not in self._state.pending:
+        state = self._state
+        for each in held:
+            copy = each.itself
+            if copy not in state.pending or each.field or (copy, each.part) in state.parts_read:
                 continue
-            doubt = self._state.pending.pop(copy)
+            if each.part:
+                doubt = state.pending[copy]
+                state.parts_read.add((copy, each.part))
+            else:
+                doubt = state.pending.pop(copy)
             if not self._is_away:
                 self._note_read(copy, node, doubt, others, is_by_method)
 

@@ -7,6 +7,7 @@ from abc import abstractmethod
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, State
 from tonumpy.text.names import last_name, path_of
 
@@ -43,6 +44,7 @@ class Names:
         self._parts: set[str] = set()  # names of parts of what holds copies, and other things maybe
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
         self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
+        self._properties: dict[int, ast.Call] = {}  # calls that stand for what asks for a property, by the ids of that
         self._looked_at = 0
 
     @abstractmethod
@@ -62,16 +64,36 @@ class Names:
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, held, value)
 
+    def _bind_loop(self, target: ast.expr, held: Copies, iterable: ast.expr) -> None:
+        """The target of a loop to what that gets of an iterable, which holds copies."""
+        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
+        targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        given = iterable.args if isinstance(iterable, ast.Call) else []
+        if name == "zip" and len(given) == len(targets):
+            for each, part in zip(targets, given, strict=True):
+                self._bind_loop(each, self._value(part, is_known=True), part)
+        elif name == "enumerate" and given and len(targets) == 2:
+            self._bind(targets[0], NO_COPIES, _NUMBER)
+            self._bind_loop(targets[1], self._value(given[0], is_known=True), given[0])
+        elif name == "items" and len(targets) == 2:
+            self._bind(targets[0], NO_COPIES, _NUMBER)
+            self._bind(targets[1], parts.iterated(held), iterable)
+        else:
+            self._bind(target, parts.iterated(held), iterable)
+
     def _bind_parts(self, targets: list[ast.expr], held: Copies, value: ast.expr) -> None:
-        """Each target to its part of a tuple that is written there; else each to all that the value holds."""
-        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-        if len(parts) == len(targets):
-            for target, part in zip(targets, parts, strict=True):
+        """Each target to its part of a tuple that is written there, or of a record; else each to all that the value
+        holds."""
+        written = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+        if len(written) == len(targets):
+            for target, part in zip(targets, written, strict=True):
                 self._bind(target, self._value(part, is_known=True), part)
             return
-        for target in targets:
-            self._bind(target.value if isinstance(target, ast.Starred) else target, held, value)
-            if isinstance(target, ast.Name) and not _tells_parts(value):
+        fields = self._home.records.fields_among({each.field.partition(".")[0] for each in held}, len(targets))
+        for at, target in enumerate(targets):
+            item = parts.of_field(held, fields[at]) if fields else parts.of_item(held)
+            self._bind(target.value if isinstance(target, ast.Starred) else target, item, value)
+            if isinstance(target, ast.Name) and not fields and not _tells_parts(value):
                 self._parts.add(target.id)
 
     def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:
@@ -81,13 +103,13 @@ class Names:
         place, owner = place_of(target), owner_of(target.value)
         if place is not None and place != owner:
             self._state.names[place] = held
-            self._hold(f"{owner}[]", held)
+            self._hold(f"{owner}[]", parts.in_dict(held, literal(target.slice) or ""))
         else:
             self._hold(owner, held)
 
     def _bind_name(self, name: str, held: Copies, value: ast.expr) -> None:
         names = self._state.names
-        for place in [each for each in names if each.startswith(f"{name}[")]:
+        for place in [each for each in names if each.startswith((f"{name}[", f"{name}."))]:
             del names[place]
         names[name] = held
         self._given.pop(name, None)
@@ -130,6 +152,7 @@ class Names:
 
 
 _CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)
+_NUMBER = ast.Constant(0)
 _MAKERS = frozenset("list dict set tuple deque defaultdict OrderedDict".split())
 
 
@@ -138,9 +161,12 @@ def place_of(node: ast.Subscript) -> str | None:
     owner = path_of(node.value)
     if owner is None:
         return None if _is_of_call(node) else root_name(node)
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return f"{owner}[{node.slice.value!r}]"
-    return owner
+    key = literal(node.slice)
+    return owner if key is None else f"{owner}[{key!r}]"
+
+
+def literal(key: ast.expr) -> str | None:
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
 
 
 def _is_of_call(node: ast.expr) -> bool:

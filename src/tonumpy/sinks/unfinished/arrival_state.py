@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 class Copy(NamedTuple):
     """An asynchronous copy: its call, the calls of helpers through which it was made (the outermost first), the stream
     that it was put on, empty for the current one, whether a loop has come round since, and the file where it is made,
-    empty for the one at hand."""
+    empty for the one at hand.
+
+    Where it is held: the field of an object (dotted, the outermost first), the number of lists around the dict that
+    holds it, -1 if none does, its literal key there, and the key by which it was taken out of one."""
 
     call: ast.Call
     scopes: tuple[Scope, ...]
@@ -22,6 +25,15 @@ class Copy(NamedTuple):
     stream: str = ""
     is_old: bool = False
     filename: str = ""
+    field: str = ""
+    lists: int = -1
+    key: str = ""
+    part: str = ""
+
+    @property
+    def itself(self) -> Copy:
+        """Wherever it is held."""
+        return self._replace(field="", lists=-1, key="", part="")
 
 
 Copies = frozenset[Copy]
@@ -49,11 +61,13 @@ class State:
         self.on_device = on_device  # names of what is, or is made of, a tensor that is copied to the host
         self.waited: set[str] = set()  # streams that the current one waits for
         self.made: set[Copy] = set()  # on the way here
+        self.parts_read: set[tuple[Copy, str]] = set()  # of many copies that one call makes, by their keys
 
     def copied(self) -> State:
         other = State(dict(self.names), dict(self.pending), set(self.on_device))
         other.waited = set(self.waited)
         other.made = set(self.made)
+        other.parts_read = set(self.parts_read)
         return other
 
     def join(self, other: State) -> None:
@@ -64,3 +78,4 @@ class State:
         self.on_device |= other.on_device
         self.waited &= other.waited
         self.made |= other.made
+        self.parts_read &= other.parts_read

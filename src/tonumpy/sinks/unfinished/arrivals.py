@@ -40,7 +40,7 @@ class Walk(Calls):
         self._scopes, self._copied = scopes, copied
         self._state.on_device |= copied
         self._state.names.update(held)
-        self._state.pending.update(dict.fromkeys(chain.from_iterable(held.values()), True))
+        self._state.pending.update((each.itself, True) for each in chain.from_iterable(held.values()))
         self._block(scopes[-1].body)
 
     def kept_by_object(self) -> dict[str, Copies]:
@@ -49,7 +49,7 @@ class Walk(Calls):
         found: dict[str, Copies] = {}
         for end in ends:
             for name, held in end.names.items():
-                left = held & end.pending.keys()
+                left = frozenset(each for each in held if each.itself in end.pending)
                 if name.startswith("self.") and left:
                     found[name] = found.get(name, NO_COPIES) | left
         return found
@@ -165,7 +165,7 @@ class Walk(Calls):
         before = self._state.copied()
         for _ in range(2):
             if not isinstance(statement, ast.While):
-                self._bind(statement.target, held, statement.iter)
+                self._bind_loop(statement.target, held, statement.iter)
             self._block(statement.body)
             if self._is_reached:
                 if isinstance(statement, ast.While):

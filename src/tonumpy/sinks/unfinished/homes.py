@@ -11,6 +11,7 @@ from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.receivers import Receivers
+from tonumpy.sinks.unfinished.records import Records
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS, PLACES_NAMED, may_hold_copies
@@ -93,7 +94,7 @@ class Home:
         """The functions that copy, or call one that does, with their scopes; and whether they do only where they are
         told the host as the device."""
         known = self._makers_by_themselves()
-        names = _Names.of(self.functions, known)
+        names = _Names.of(self.functions, known, self.receivers.properties)
         names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
         for _ in range(MAX_LEVELS):
             more: dict[ast.AST, _Maker] = {}
@@ -104,7 +105,7 @@ class Home:
             if not more:
                 break
             known |= more
-            names = _Names.of(self.functions, more)
+            names = _Names.of(self.functions, more, self.receivers.properties)
         return known
 
     def _makers_by_themselves(self) -> dict[ast.AST, _Maker]:
@@ -138,6 +139,16 @@ class Home:
     def receivers(self) -> Receivers:
         return Receivers(self.source, {names: each.scopes for names, each in self.functions.items()})
 
+    @cached_property
+    def records(self) -> Records:
+        return Records(self.source, self.receivers.classes)
+
+    def property_of(self, node: ast.Attribute, scopes: tuple[Scope, ...]) -> Helper | None:
+        """The property of a class of the module that an attribute is."""
+        if node.attr not in self.receivers.properties:
+            return None
+        return self.called(node, scopes, ast.Call(node, [], []))
+
     def called(self, function: ast.expr, scopes: tuple[Scope, ...], call: ast.Call | None = None) -> Helper | None:
         """The function or method that this names, seen from there; the method of an object of unknown class only where
         its `call` is given."""
@@ -146,7 +157,13 @@ class Home:
             method = self.receivers.called(function, scopes, call)
             own = None if method is None else self.functions[method[:2]]._replace(is_guessed=method.is_guessed)
             return own or self._imported.get(name)
+        if name in self.receivers.classes:
+            return self._constructor(name)
         return self.functions.get(("", name)) or self._imported.get(name)
+
+    def _constructor(self, cls: str) -> Helper | None:
+        method = self.receivers.method(cls, "__init__")
+        return None if method is None else self.functions[method[:2]]
 
     def makes_copies(self, helper: Helper) -> bool:
         return helper.home is not None or helper.node in self._makers
@@ -172,15 +189,20 @@ def _gives_something(function: Scope) -> bool:
 class _Names:
     """Those of functions that copy, each with whether it does only where it is told the host."""
 
-    def __init__(self) -> None:
+    def __init__(self, properties: frozenset[str]) -> None:
+        self._properties = properties
         self.functions: dict[str, bool] = {}
         self.methods: dict[str, dict[str, bool]] = {}  # by their classes
 
     @classmethod
-    def of(cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, _Maker]) -> _Names:
-        names = cls()
+    def of(
+        cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, _Maker], properties: frozenset[str]
+    ) -> _Names:
+        names = cls(properties)
         for (owner, name), each in functions.items():
-            if each.node in known:
+            if each.node in known and name == "__init__":
+                names.functions[owner] = known[each.node][1]
+            elif each.node in known:
                 (names.methods.setdefault(owner, {}) if owner else names.functions)[name] = known[each.node][1]
         return names
 
@@ -189,8 +211,10 @@ class _Names:
         None where it names none of them."""
         found = [is_told for name, is_told in self.functions.items() if name in text and _has_word(text, name)]
         for cls, methods in self.methods.items():
-            end = "" if cls == owner else "("
-            found += (is_told for name, is_told in methods.items() if f".{name}{end}" in text)
+            for name, is_told in methods.items():
+                end = "" if cls == owner or name in self._properties else "("
+                if f".{name}{end}" in text:
+                    found.append(is_told)
         if not found:
             return None
         return all(found) and "cpu" not in text and "host" not in text.lower()

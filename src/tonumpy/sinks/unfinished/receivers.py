@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import OBJECTS, imports_among, root_name
+from tonumpy.inference.index.bindings import OBJECTS, decorator_names, imports_among, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished import stream_words as words
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 _ITSELF = frozenset("to cuda cpu eval train half float double bfloat16 requires_grad_ share_memory".split())
+_PROPERTIES = frozenset(("property", "cached_property"))
 _DEEP = 4  # steps from a name to a class
 
 
@@ -39,8 +40,18 @@ class Receivers:
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
-        around = (each[-2] for each in self._functions.values())
-        return {each.name: each for each in around if isinstance(each, ast.ClassDef)}
+        around = (scope for each in self._functions.values() for scope in (each[-2], *statements_of(each[-1].body)))
+        found = (*statements_of(self._source.tree.body), *around)
+        return {each.name: each for each in found if isinstance(each, ast.ClassDef)}
+
+    @cached_property
+    def properties(self) -> frozenset[str]:
+        """The names of those of the classes."""
+        return frozenset(
+            name
+            for (cls, name), scopes in self._functions.items()
+            if cls and isinstance(scopes[-1], FUNCTIONS) and not _PROPERTIES.isdisjoint(decorator_names(scopes[-1]))
+        )
 
     @cached_property
     def _by_method(self) -> dict[str, list[str]]:

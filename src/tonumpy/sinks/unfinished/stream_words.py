@@ -23,6 +23,8 @@ READING = frozenset(("numpy", "tolist", "item", "__array__"))
 # Tensor methods that put it on a device again, in the order of the stream, or register something.
 QUIET = frozenset("cuda xpu npu hpu mtia to copy_ register_hook retain_grad backward".split())
 FILLING = frozenset("append appendleft add extend insert put put_nowait update setdefault send".split())
+FILLING_BY_MANY = frozenset("extend update setdefault send".split())
+OF_DICTS = frozenset("items values keys get pop popitem".split())
 # What makes the host wait for the stream of the tensor on a device that it is called on.
 BLOCKING = frozenset(
     "item tolist cpu nonzero argwhere masked_select unique unique_consecutive is_nonzero equal".split()

@@ -1,0 +1,79 @@
+"""The classes of one module whose constructors take their fields: dataclasses, named tuples and the like."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tonumpy.text.source import Source
+
+_DECORATORS = frozenset("dataclass define frozen attrs s".split())
+_BASES = frozenset("NamedTuple BaseModel Struct".split())
+_MAKERS = frozenset(("namedtuple", "NamedTuple"))
+
+
+class Records:
+    """Those of a module, with their fields in order."""
+
+    def __init__(self, source: Source, classes: Mapping[str, ast.ClassDef]) -> None:
+        self._source = source
+        self._classes = classes
+
+    @cached_property
+    def _fields(self) -> dict[str, list[str]]:
+        found = {name: self._fields_of(each) for name, each in self._classes.items() if _is_record(each)}
+        for statement in statements_of(self._source.tree.body):
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                fields = _fields_told(statement.value)
+                if fields:
+                    found[statement.targets[0].id] = fields
+        return found
+
+    def _fields_of(self, cls: ast.ClassDef) -> list[str]:
+        """Those of its bases first."""
+        targets = (each.target for each in cls.body if isinstance(each, ast.AnnAssign))
+        own = [each.id for each in targets if isinstance(each, ast.Name)]
+        bases = (self._classes.get(last_name(each) or "") for each in cls.bases)
+        inherited = (self._fields_of(each) for each in bases if each not in (None, cls) and _is_record(each))
+        return list(dict.fromkeys((*(field for fields in inherited for field in fields), *own)))
+
+    def given(self, call: ast.Call) -> list[tuple[str, ast.expr]] | None:
+        """What each field of a record is given that a call makes; None where it makes none."""
+        name = last_name(call.func) or ""
+        fields = self._fields.get(name) if isinstance(call.func, ast.Name) else None
+        if fields is None and name != "SimpleNamespace":
+            return None
+        return [*zip(fields or (), call.args), *((each.arg or "", each.value) for each in call.keywords)]  # noqa: B905
+
+    def fields_among(self, fields: set[str], count: int) -> list[str]:
+        """The fields of the one sort of record that has so many, these among them."""
+        found = [each for each in self._fields.values() if len(each) == count and fields.issubset(each)]
+        return found[0] if len(found) == 1 and fields else []
+
+
+def _is_record(cls: ast.ClassDef) -> bool:
+    """Whether its constructor is made from its fields."""
+    decorators = (each.func if isinstance(each, ast.Call) else each for each in cls.decorator_list)
+    is_told = any(last_name(each) in _DECORATORS for each in decorators) or any(
+        last_name(each) in _BASES for each in cls.bases
+    )
+    return is_told and not any(isinstance(each, FUNCTIONS) and each.name == "__init__" for each in cls.body)
+
+
+def _fields_told(value: ast.expr) -> list[str]:
+    """`namedtuple("Point", "x y")`, `NamedTuple("Point", [("x", int)])`"""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _MAKERS or len(value.args) < 2:
+        return []
+    told = value.args[1]
+    if isinstance(told, ast.Constant) and isinstance(told.value, str):
+        return told.value.replace(",", " ").split()
+    names = told.elts if isinstance(told, (ast.List, ast.Tuple)) else []
+    firsts = (each.elts[0] if isinstance(each, ast.Tuple) and each.elts else each for each in names)
+    return [each.value for each in firsts if isinstance(each, ast.Constant) and isinstance(each.value, str)]
