@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from functools import cached_property
+from itertools import islice
 
 from tonumpy.inference.index.bindings import imports_among
 from tonumpy.inference.index.references import class_around
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import Scope
     from tonumpy.text.source import Source
 
-    _Calls = tuple[ast.Call, ...]
+    _Calls = tuple["Ufunc", ...]
 
 # By the full name: what torch calls the same function, empty where it has none.
 UFUNCS = {
@@ -35,7 +36,18 @@ UFUNCS = {
 _KEEPING = frozenset("all any clone contiguous cpu detach flatten numpy ravel reshape squeeze t transpose view".split())
 _REDUCING = frozenset("all any sum item float int long tolist nonzero bool double".split())
 _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
+# Parameters that are ufuncs by default: `def clean(x, test=np.isnan):`
+_DEFAULTS = re.compile(rf"\b(\w+)[^=\w\n]*=[ \t]*(?:\w+\.)*(?:{'|'.join(BOOLEAN_UFUNCS)})[ \t]*[,)]")
+_MOST_CALLERS = 24  # of one function
 _JOINING = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+class Ufunc(NamedTuple):
+    """A ufunc's call. Where that is of what a function is given: the call of the function, and its arguments there."""
+
+    call: ast.Call
+    outer: ast.Call | None = None
+    given: tuple[ast.expr, ...] = ()
 
 
 class Use(NamedTuple):
@@ -58,12 +70,15 @@ class Uses:
         self._scope: tuple[Scope, ...] = ()  # the one at hand
         self._masks: dict[str, _Calls] = {}  # of that
         self._bound: dict[Scope, dict[str, list[ast.expr]]] = {}
-        self._helpers: dict[tuple[int, str], _Calls] = {}  # what functions return, by the class or module around
+        # What functions return, by the class or module around.
+        self._helpers: dict[tuple[int, str], tuple[_Calls, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
         self._kept: dict[int, dict[str, _Calls]] = {}  # attributes of self that hold masks, by the class
         self._keys: dict[str, _Calls] = {}  # literal keys under which there is nothing else
 
     def found(self) -> Iterator[Use]:
         scopes = self._scopes_calling(BOOLEAN_UFUNCS, self._is_ufunc)
+        if defaults := {match[1] for match in _DEFAULTS.finditer(self._source.text)}:
+            scopes |= self._scopes_calling(defaults, lambda call: path_of(call.func) in defaults)
         try:
             scopes |= self._note_keys([*scopes.values()])
             for each in scopes.values():
@@ -84,9 +99,12 @@ class Uses:
     def _scopes_calling(
         self, names: Iterable[str], is_wanted: Callable[[ast.Call], bool]
     ) -> dict[int, tuple[Scope, ...]]:
-        pattern = re.compile(rf"\b(?:{'|'.join(names)})\(")
-        rows = sorted({self._source.position_at(each.start()).row for each in pattern.finditer(self._source.text)})
+        rows = self._rows_calling(names)
         return {id(site.scopes[-1]): site.scopes for site in find_calls(self._source, rows, is_wanted)}
+
+    def _rows_calling(self, names: Iterable[str]) -> list[int]:
+        pattern = re.compile(rf"\b(?:{'|'.join(names)})\(")
+        return sorted({self._source.position_at(each.start()).row for each in pattern.finditer(self._source.text)})
 
     def _note_keys(self, scopes: list[tuple[Scope, ...]]) -> dict[int, tuple[Scope, ...]]:
         """The literal keys under which the file puts masks alone; the scopes that use them."""
@@ -119,16 +137,18 @@ class Uses:
         returned = [each.value for each in statements if each.value is not None]
         if not returned or len(returned) != len(statements):
             return
-        self._note_returned(id(owner), name, returned)
+        self._note_returned(id(owner), name, returned, function)
         pairs = [each.elts for each in returned if isinstance(each, ast.Tuple)]
         if len(pairs) == len(returned) and len({*map(len, pairs)}) == 1:
             for at, parts in enumerate(zip(*pairs, strict=True)):
-                self._note_returned(id(owner), f"{name}[{at}]", parts)
+                self._note_returned(id(owner), f"{name}[{at}]", parts, function)
 
-    def _note_returned(self, owner: int, name: str, returned: Iterable[ast.expr]) -> None:
+    def _note_returned(
+        self, owner: int, name: str, returned: Iterable[ast.expr], function: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> None:
         made = [*map(self._made_of, returned)]
         if all(made):
-            self._helpers[owner, name] = _joined(made)
+            self._helpers[owner, name] = _joined(made), function
 
     def _note_attributes(self, scopes: tuple[Scope, ...]) -> dict[int, tuple[Scope, ...]]:
         """The attributes of self that methods give masks alone; the methods of such a class."""
@@ -153,11 +173,37 @@ class Uses:
 
     def full_name(self, call: ast.Call) -> str:
         """Of what is called."""
-        root, dot, rest = (path_of(call.func) or "").partition(".")
+        return self._full_name_of(call.func)
+
+    def _full_name_of(self, node: ast.expr) -> str:
+        root, dot, rest = (path_of(node) or "").partition(".")
         return self.names.get(root, "") + dot + rest
 
     def _is_ufunc(self, call: ast.Call) -> bool:
-        return self.full_name(call) in UFUNCS
+        return self.full_name(call) in UFUNCS or self._is_default_ufunc(call.func)
+
+    def _is_default_ufunc(self, node: ast.expr) -> bool:
+        """What is called is a parameter of the function at hand that is a ufunc by default: `test=np.isnan`."""
+        function = self._scope[-1] if self._scope else None
+        if not isinstance(node, ast.Name) or not isinstance(function, FUNCTIONS):
+            return False
+        default = dict(_defaults_of(function.args)).get(node.id)
+        return default is not None and self._full_name_of(default) in UFUNCS
+
+    def is_given_to_torch(self, node: ast.expr, scopes: tuple[Scope, ...]) -> bool:
+        """Whether it is what `torch.from_numpy` is given where it comes from: an array."""
+        place = path_of(node) or ""
+        if isinstance(node, ast.Name):
+            return _is_converted(place, scopes[-1]) and place not in self._bound_in(scopes[-1])
+        owner, found = class_around(scopes), []
+        for method in owner.body if owner is not None and place.startswith("self.") else ():
+            if isinstance(method, FUNCTIONS):
+                bound = self._bound_in(method)
+                found += [(each, method, bound) for each in bound.get(place, ())]
+        return bool(found) and all(
+            isinstance(each, ast.Name) and each.id not in bound and _is_converted(each.id, method)
+            for each, method, bound in found
+        )
 
     def _enter(self, scopes: tuple[Scope, ...]) -> None:
         """Make it the scope at hand: the places that are given masks alone in it, and the attributes in its class."""
@@ -220,7 +266,7 @@ class Uses:
         if isinstance(node, ast.Call):
             if self._is_ufunc(node):
                 inner = tuple(call for each in node.args for call in self._made_of(each))
-                return inner or (node,)
+                return inner or (Ufunc(node),)
             function = node.func
             if helper := self._returned_by(node):
                 return helper
@@ -241,13 +287,66 @@ class Uses:
 
     def _returned_by(self, node: ast.expr, part: str = "") -> _Calls:
         """What a function of the file returns, or a part of that."""
-        name = (path_of(node.func) or "") + part if isinstance(node, ast.Call) else ""
-        own = self._helpers.get((id(class_around(self._scope)), name), ())
-        return own or self._helpers.get((id(None), name), ())
+        if not isinstance(node, ast.Call):
+            return ()
+        name = (path_of(node.func) or "") + part
+        found = self._helpers.get((id(class_around(self._scope)), name)) or self._helpers.get((id(None), name))
+        return () if found is None else tuple(self._of_given(each, node, found[1]) for each in found[0])
+
+    def _of_given(
+        self, ufunc: Ufunc, call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    ) -> Ufunc:
+        """With a call of the function that it stands in, if it is of what that is given."""
+        parts = ufunc.call.args if ufunc.outer is None else ufunc.given
+        bound = {} if isinstance(function, ast.Lambda) else self._bound_in(function)
+        names = {each.id for each in parts if isinstance(each, ast.Name) and each.id not in bound}
+        given = tuple(node for name, node in _given_by(call, function) if name in names)
+        return Ufunc(ufunc.call, call, given) if given else ufunc
+
+    def of_callers(self, use: Use, ufunc: Ufunc) -> list[Ufunc]:
+        """With each call, by its name, of the function or named lambda that the use stands in."""
+        function: Scope | ast.Lambda = use.scopes[-1]
+        name = getattr(function, "name", "")
+        if isinstance(use.statement, ast.Assign) and isinstance(use.statement.value, ast.Lambda):
+            function, name = use.statement.value, path_of(use.statement.targets[0]) or ""
+        if ufunc.outer is not None or not isinstance(function, (*FUNCTIONS, ast.Lambda)):
+            return []
+        rows = self._rows_calling([name]) if name.isidentifier() else []
+        sites = find_calls(self._source, rows, lambda call: last_name(call.func) == name)
+        found = [self._of_given(ufunc, site.call, function) for site in islice(sites, _MOST_CALLERS)]
+        return [each for each in found if each.outer is not None]
 
 
 def _joined(made: Iterable[_Calls]) -> _Calls:
     return tuple(call for each in made for call in each)
+
+
+def _given_by(
+    call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+) -> Iterator[tuple[str, ast.expr]]:
+    """The names of the parameters with what a call gives for them; nothing where a `*` hides that."""
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    is_static = any(last_name(each) == "staticmethod" for each in getattr(function, "decorator_list", ()))
+    if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute) and not is_static:
+        del names[0]
+    yield from zip(names, call.args, strict=False)
+    yield from ((each.arg, each.value) for each in call.keywords if each.arg is not None)
+
+
+def _defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    positional = [*parameters.posonlyargs, *parameters.args]
+    start = len(positional) - len(parameters.defaults)
+    yield from ((each.arg, value) for each, value in zip(positional[start:], parameters.defaults, strict=True))
+    pairs = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+    yield from ((each.arg, value) for each, value in pairs if value is not None)
+
+
+def _is_converted(name: str, function: Scope) -> bool:
+    """`torch.from_numpy(name)`"""
+    calls = (each for each in walk(function) if isinstance(each, ast.Call) and last_name(each.func) == "from_numpy")
+    return any(isinstance(part, ast.Name) and part.id == name for each in calls for part in each.args)
 
 
 def _keyed(scope: Scope) -> Iterator[tuple[str, ast.expr]]:

@@ -13,6 +13,7 @@ MAX_STATEMENTS = 2_000
 MAX_STATEMENTS_ELSEWHERE = 4_000
 # Far less than for a `.numpy()`: a value that must be followed far is hardly ever proved to be a tensor.
 MAX_STATEMENTS_OF_SINKS = 400
+MAX_STATEMENTS_OF_MASKS = 1_000  # of which there are few
 MAX_STATEMENTS_OF_OPERATORS = 150
 
 # Calls, from a candidate's function down.
