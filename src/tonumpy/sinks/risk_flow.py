@@ -14,6 +14,7 @@ from functools import cached_property
 
 from tonumpy.inference.index.bindings import arguments_of, parameter_names, root_name
 from tonumpy.inference.knowledge import torch_api
+from tonumpy.inference.knowledge.arrays import keeps_shape
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_index import HANDED_ON, OWN, RiskIndex, is_false, names_bound
@@ -149,7 +150,8 @@ class RiskFlow:
             )
         if not isinstance(node, ast.Call):
             return False
-        return last_name(node.func) == "numpy" or root_name(node.func) in self._index.numpy
+        name = last_name(node.func) or ""
+        return name == "numpy" or (root_name(node.func) in self._index.numpy and not _gives_number(node, name))
 
     def _steps_of_name(self, name: str, unit: Unit, kinds: int, inner: _Inner, part: Part) -> list[_Step] | None:
         for at in range(len(inner) - 1, -1, -1):
@@ -429,6 +431,11 @@ def _registers_for(decorator: ast.expr) -> str | None:
     """`as_array` for `@as_array.register(int)`."""
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return last_name(function.value) if isinstance(function, ast.Attribute) and function.attr == "register" else None
+
+
+def _gives_number(call: ast.Call, name: str) -> bool:
+    """`np.sqrt(252)`."""
+    return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and keeps_shape(name)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ else.
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Tensor, Value
+from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Tensor, Value, is_number
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,6 +64,17 @@ def made_by_numpy(name: str, arguments: Arguments) -> int | None:
     if name in _REDUCING:
         return _reduced(dimensions_of(first), arguments, 1)
     return _MADE.get(name)
+
+
+def gives_number(name: str, arguments: Arguments) -> bool:
+    """Whether a universal function is given nothing but a number: `np.sqrt(252)`."""
+    given = arguments.values()
+    return keeps_shape(name) and len(given) == 1 and is_number(given[0])
+
+
+def keeps_shape(name: str) -> bool:
+    """Whether a function of NumPy, by its name, makes an array of an array, and a number of a number."""
+    return name in _KEEPING
 
 
 def made_by_method(dimensions: int, name: str, arguments: Arguments) -> int | None:

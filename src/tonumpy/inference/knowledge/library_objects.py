@@ -10,6 +10,11 @@ _PARTS = {
     "scipy": ("variables",),
     "xarray": ("loc",),
 }
+# What makes a table, whose columns are its attributes, too: `frame.label`; and its attributes that are no columns.
+_TABLES = ("pandas.DataFrame", "pandas.read_", "pandas.concat", "pandas.merge")
+_OF_TABLES = frozenset(
+    "T attrs axes columns dtype dtypes empty flags index name ndim plot shape size sparse style values".split()
+)
 # Whose objects make their own of what is put into them: `frame["x"]` is a column, whatever has been put there.
 _MAKING_ITEMS = ("h5py", "netCDF4", "pandas", "pyvista", "xarray", "zarr")
 
@@ -25,4 +30,7 @@ def part_named(what: str, attribute: str) -> str | None:
     root, dot, _ = what.partition(".")
     if root == "matplotlib" and dot:
         return what  # `axes.flat`, `fig.axes`
-    return f"{root}.{attribute}" if dot and attribute in _PARTS.get(root, ()) else None
+    if dot and attribute in _PARTS.get(root, ()):
+        return f"{root}.{attribute}"
+    is_column = what.startswith(_TABLES) and attribute not in _OF_TABLES
+    return "pandas.Series" if is_column else None

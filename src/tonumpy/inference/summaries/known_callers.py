@@ -21,6 +21,7 @@ from tonumpy.inference.lattice.values import (
     BoundMethod,
     Constant,
     Function,
+    Instance,
     Mapping,
     NonTensor,
     Sequence,
@@ -69,7 +70,11 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
         for name, value in entry.arguments.items()
         if name not in detached and (max_device_taint(held_in(value)) or have_param_taint((value,)))
     }
-    kept = {name: each for name, each in entry.arguments.items() if _draws(each) or may_be(each, _CALLED)}
+    kept = {
+        name: each
+        for name, each in entry.arguments.items()
+        if _draws(each) or may_be(each, _CALLED) or _holds_objects(each)
+    }
     objects = {name: join(each, Unknown(Reason.PARAMETER)) for name, each in kept.items()}
     known = {**detached, **at_risk, **objects}
     if basis is not None and entry.grad_mode is False:
@@ -80,6 +85,11 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
 def _draws(value: Value) -> bool:
     """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
     return any(isinstance(each, NonTensor) and each.what.startswith(_OBJECTS_OF_LIBRARIES) for each in members(value))
+
+
+def _holds_objects(value: Value) -> bool:
+    """Whether it is a list of objects of a class in sight."""
+    return isinstance(value, Sequence) and may_be(value.element, Instance)
 
 
 def _at_risk(value: Value) -> Value:

@@ -218,12 +218,17 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if name.startswith("collections."):
         return python_builtins.collection(frame, name[len("collections.") :], arguments)
     if library_values.gives_plain_values(name):
-        return NonTensor(name, arrays.made_by_numpy(name[6:], arguments) if name.startswith("numpy.") else None)
+        if not name.startswith("numpy."):
+            return NonTensor(name)
+        of_number = arrays.gives_number(name[6:], arguments)
+        return NonTensor("number" if of_number else name, arrays.made_by_numpy(name[6:], arguments))
     if short[:1].isupper() and not name.startswith("torch.ops."):  # `torch.ops.aten.index.Tensor` is an overload
         return library_values.construct(name, arguments, frame.default_on_cpu)
     return fresh(Reason.CALL, frame, arguments)
 
 
+# What of a table or column is none any more.
+_OUT_OF_TABLES = {"tolist": "list", "to_list": "list", "to_dict": "dict", "item": "number", "to_numpy": "numpy.ndarray"}
 _CASTS_ITSELF = ("bfloat16", "to", "type", "cpu", "detach", "cuda", "clone")
 _WITH_METHODS_IN_SIGHT = (Symbol, Class, ModuleValue, Instance)
 
@@ -287,6 +292,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
     if isinstance(receiver, NonTensor):
         held = receiver.dimensions
         dimensions = None if held is None else arrays.made_by_method(held, name, arguments)
+        if name in _OUT_OF_TABLES and receiver.what.startswith("pandas."):
+            return NonTensor(_OUT_OF_TABLES[name])
         if "." in receiver.what:  # what a library's object gives is the library's too: `figure.add_subplot()`
             return receiver if held is None else receiver._replace(dimensions=dimensions)
         if name in TORCH_WORDS:  # a key, most often, taken for a text or number: they have no such method

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.lattice.values import LibraryObject, Mapping, NonTensor, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.risk_index import OWN
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.text.candidates import OperationSite, Scope, Site
+
+MAX_CALLS = 3  # that are followed from what is returned, or given, to where it is made
 
 _DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
 
@@ -26,19 +33,61 @@ def is_counter(value: Value) -> bool:
 
 
 def is_set(node: ast.expr, site: Site | OperationSite) -> bool:
-    """By its spelling: a set that stands there, a name or attribute that is given nothing but sets, or a name whose
-    `add` is called."""
+    """By its spelling: a set that stands there, or that a function of the module returns; a name, attribute or
+    parameter that is given nothing but sets; or a name whose `add` is called."""
+    return _is_set(node, site.scopes, MAX_CALLS)
+
+
+def _is_set(node: ast.expr | None, scopes: tuple[Scope, ...], calls_left: int) -> bool:
     if isinstance(node, ast.Attribute):
-        return _is_attribute_of_sets(node.attr, site.scopes[0])
+        return _is_attribute_of_sets(node.attr, scopes[0])
+    if isinstance(node, ast.Call) and not _makes_set(node):
+        return calls_left > 0 and _is_returned(node, scopes, calls_left - 1)
     if not isinstance(node, ast.Name):
         return _makes_set(node)
-    for scope in reversed(site.scopes):
+    for scope in reversed(scopes):
         given = stored_in(scope.body, node.id)
         if given:
-            return all(map(_makes_set, given))
+            return all(_is_set(each, scopes, calls_left) for each in given if not _is_named(each, node.id))
         if any(_adds_to(node.id, statement) for statement in statements_of(scope.body)):
             return True
+        if isinstance(scope, FUNCTIONS) and node.id in parameter_names(scope.args):
+            return calls_left > 0 and _is_given_sets(node.id, scope, scopes[0], calls_left - 1)
     return False
+
+
+def _is_named(node: ast.expr | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_returned(call: ast.Call, scopes: tuple[Scope, ...], calls_left: int) -> bool:
+    """Whether the function of the module that is called by its name returns nothing but sets."""
+    if not isinstance(call.func, ast.Name):
+        return False
+    meant = [each for each in scopes[0].body if isinstance(each, FUNCTIONS) and each.name == call.func.id]
+    returned = [(each.value, each_of) for each_of in meant for each in walk(each_of) if isinstance(each, ast.Return)]
+    return bool(returned) and all(_is_set(value, (scopes[0], each), calls_left) for value, each in returned)
+
+
+def _is_given_sets(name: str, function: FunctionNode, module: Scope, calls_left: int) -> bool:
+    """Whether the calls of a function in its module give a parameter nothing but sets."""
+    names = parameter_names(function.args)
+    at = names.index(name) - (names[0] in OWN)
+    given: list[bool] = []
+    for scope in (module, *(each for each in walk(module) if isinstance(each, FUNCTIONS))):
+        for call in _calls_within(scope, function.name):
+            named = next((each.value for each in call.keywords if each.arg == name), None)
+            value = named if named is not None or not 0 <= at < len(call.args) else call.args[at]
+            given.append(_is_set(value, (module, scope), calls_left))
+    return bool(given) and all(given)
+
+
+def _calls_within(scope: Scope, name: str) -> Iterator[ast.Call]:
+    """The calls of what has this name, in a scope itself."""
+    for statement in statements_of(scope.body):
+        for part in (each for own in own_expressions(statement) for each in walk(own)):
+            if isinstance(part, ast.Call) and last_name(part.func) == name:
+                yield part
 
 
 def is_set_given(site: Site | OperationSite, receiver: Value) -> bool:

@@ -7,7 +7,7 @@ import ast
 from tonumpy.conversions import ImplicitConversion, Taken
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.value_facts import members, weaker
 from tonumpy.inference.lattice.values import (
     Constant,
     LibraryObject,
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Site
 
-_GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
+_GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN, Reason.ATTRIBUTE)
+_OF_OTHERS = (*_GIVEN, Reason.ITEM, Reason.CONTENT, Reason.METHOD)  # what a list may hold that others are given, too
 _OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
 _DEEPEST = 4  # lists and dicts in each other
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
@@ -410,10 +411,13 @@ def _without_text(value: Value) -> Value:
 
 
 def _tensor(value: Value) -> Tensor | None:
-    """The tensor that a value surely is; numbers beside it do not count, nor the None that it was before."""
+    """The tensor that a value surely is, or likely, where others may give something else; numbers beside it do not
+    count, nor the None that it was before."""
     tensors = [each for each in members(value) if isinstance(each, Tensor)]
     others = [each for each in members(value) if not isinstance(each, Tensor) and not _is_plain(each)]
-    return tensors[0] if len(tensors) == 1 and not others else None
+    if len(tensors) != 1 or not all(isinstance(each, Unknown) and each.reason in _OF_OTHERS for each in others):
+        return None
+    return tensors[0]._replace(certainty=weaker(tensors[0].certainty, "likely")) if others else tensors[0]
 
 
 def _is_plain(value: Value) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp, ast.DictComp)
 _OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 # Tables whose comparisons and indices take a tensor for one object.
-_TABLES = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?:pandas|xarray)\b", re.MULTILINE)
+_TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
 # A loop over a tensor, whose items may be keys: not over what gives numbers or names.
 _LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|os\b|sorted\b)([^\n:]*)")
