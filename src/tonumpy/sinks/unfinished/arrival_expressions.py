@@ -61,6 +61,9 @@ class Expressions(Names):
         return NO_COPIES
 
     def _items(self, node: ast.List | ast.Tuple | ast.Set) -> Copies:
+        if isinstance(node, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in node.elts):
+            held = (parts.in_tuple(self._value(each), at) for at, each in enumerate(node.elts))
+            return NO_COPIES.union(*held)
         return parts.in_list(self._all(node.elts))
 
     def _dict(self, node: ast.Dict) -> Copies:
@@ -150,8 +153,7 @@ class Expressions(Names):
         else:
             held = self._state.names.get(owner or "", NO_COPIES)
         if not isinstance(node.slice, ast.Slice):
-            key = literal(node.slice)
-            held = parts.of_item(held) if key is None else parts.of_key(held, key)
+            held = _at(node.slice, held)
         index = self._value(node.slice)
         self._read(index, node.slice)
         if isinstance(node.slice, (ast.Compare, ast.List, ast.UnaryOp)) and not _is_number(node.slice):
@@ -288,6 +290,13 @@ _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     ast.JoinedStr: Expressions._text,
     **dict.fromkeys((ast.Yield, ast.YieldFrom), Expressions._handed_out),
 }
+
+
+def _at(index: ast.expr, held: Copies) -> Copies:
+    key = index.value if isinstance(index, ast.Constant) else None
+    if isinstance(key, int) and key >= 0:
+        return parts.of_position(held, key)
+    return parts.of_key(held, key) if isinstance(key, str) else parts.of_item(held)
 
 
 def _is_number(node: ast.expr) -> bool:

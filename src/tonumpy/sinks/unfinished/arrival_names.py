@@ -90,10 +90,14 @@ class Names:
                 self._bind(target, self._value(part, is_known=True), part)
             return
         fields = self._home.records.fields_among({each.field.partition(".")[0] for each in held}, len(targets))
+        is_starred = any(isinstance(each, ast.Starred) for each in targets)
+        is_plain = fields or (parts.has_positions(held) and not is_starred)
+        if not is_plain:
+            held = parts.of_item(held)
         for at, target in enumerate(targets):
-            item = parts.of_field(held, fields[at]) if fields else parts.of_item(held)
+            item = parts.of_field(held, fields[at]) if fields else parts.of_position(held, at) if is_plain else held
             self._bind(target.value if isinstance(target, ast.Starred) else target, item, value)
-            if isinstance(target, ast.Name) and not fields and not _tells_parts(value):
+            if isinstance(target, ast.Name) and not is_plain and not _tells_parts(value):
                 self._parts.add(target.id)
 
     def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:

@@ -15,8 +15,9 @@ class Copy(NamedTuple):
     that it was put on, empty for the current one, whether a loop has come round since, and the file where it is made,
     empty for the one at hand.
 
-    Where it is held: the field of an object (dotted, the outermost first), the number of lists around the dict that
-    holds it, -1 if none does, its literal key there, and the key by which it was taken out of one."""
+    Where it is held: the field of an object (dotted, the outermost first), the number of lists around the dict or tuple
+    that holds it, -1 if none does, its literal key there, or "#" with its position, and the key by which it was taken
+    out of one."""
 
     call: ast.Call
     scopes: tuple[Scope, ...]

@@ -1,16 +1,15 @@
 """What containers and objects hold of copies, and what one takes out of them.
 
-The layers are known as far as they are plain: a field of an object, the key in a dict, and how many lists are around
-the dict. A copy without any may be in a container all the same.
+The layers are known as far as they are plain: a field of an object, the key in a dict or the position in a tuple, and
+how many lists are around that. A copy without any may be in a container all the same.
 """
 
 from __future__ import annotations
 
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.unfinished.arrival_state import NO_COPIES
 
 if TYPE_CHECKING:
-    from tonumpy.sinks.unfinished.arrival_state import Copies
+    from tonumpy.sinks.unfinished.arrival_state import Copies, Copy
 
 
 def in_list(held: Copies) -> Copies:
@@ -19,6 +18,13 @@ def in_list(held: Copies) -> Copies:
 
 def in_dict(held: Copies, key: str = "") -> Copies:
     return frozenset(each._replace(lists=0, key=key) for each in held)
+
+
+def in_tuple(held: Copies, position: int) -> Copies:
+    return frozenset(
+        each._replace(lists=0, key=f"#{position}") if each.lists < 0 else each._replace(lists=each.lists + 1)
+        for each in held
+    )
 
 
 def in_field(held: Copies, name: str) -> Copies:
@@ -42,18 +48,31 @@ def of_key(held: Copies, key: str) -> Copies:
     )
 
 
+def has_positions(held: Copies) -> bool:
+    return any(_is_in_tuple(each) for each in held)
+
+
+def of_position(held: Copies, position: int) -> Copies:
+    """What stands there in a tuple or a list."""
+    return of_item(frozenset(each for each in held if not _is_in_tuple(each) or each.key == f"#{position}"))
+
+
 def of_item(held: Copies) -> Copies:
     """What stands at an index, or under a key, that is not known."""
     return frozenset(
-        each._replace(lists=max(-1, each.lists - 1), key=each.key if each.lists > 0 else "") for each in held
+        each._replace(lists=each.lists - 1) if each.lists > 0 else each._replace(lists=-1, key="") for each in held
     )
 
 
 def iterated(held: Copies) -> Copies:
     """What a loop over it gets: of a dict the keys."""
-    return of_item(frozenset(each for each in held if each.lists != 0)) if held else NO_COPIES
+    return of_item(frozenset(each for each in held if each.lists != 0 or _is_in_tuple(each)))
 
 
 def values_of(held: Copies) -> Copies:
     """A list of what a dict holds."""
     return frozenset(each._replace(lists=-1, key="") if each.lists == 0 else each for each in held)
+
+
+def _is_in_tuple(each: Copy) -> bool:
+    return each.lists == 0 and each.key.startswith("#")
