@@ -228,7 +228,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
 
 
 # What of a table or column is none any more.
-_OUT_OF_TABLES = {"tolist": "list", "to_list": "list", "to_dict": "dict", "item": "number", "to_numpy": "numpy.ndarray"}
+_OUT_OF_TABLES = {"tolist": "list", "to_list": "list", "item": "number", "to_numpy": "numpy.ndarray"}
 _CASTS_ITSELF = ("bfloat16", "to", "type", "cpu", "detach", "cuda", "clone")
 _WITH_METHODS_IN_SIGHT = (Symbol, Class, ModuleValue, Instance)
 
