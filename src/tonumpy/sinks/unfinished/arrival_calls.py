@@ -103,8 +103,8 @@ class Calls(Expressions):
         pending = self._state.pending.keys()
         if any(map(self._makes_copy, _given(call))):
             return True
-        owner = f"{object_of(call)}."
-        of_object = (held for name, held in self._state.names.items() if name.startswith(owner))
+        owner = object_of(call)
+        of_object = _renamed(self._state.names, owner, owner).values() if owner in self._owners else ()
         receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         given = (self._value(each, is_known=True) for each in (*receiver, *_given(call)))
         return any(each.itself in pending for each in chain.from_iterable(chain(of_object, given)))
@@ -145,6 +145,8 @@ class Calls(Expressions):
         if helper.home is not None:
             self._home, self._is_away = helper.home, True
         self._state.names, self._state.on_device = {**own, **bound}, set()
+        for name in own:
+            self._note_owner(name)
         self._entered.append(node)
         self._block(node.body)
         self._entered.pop()
@@ -152,7 +154,9 @@ class Calls(Expressions):
         self._join_returns()
         for name, value in kept.items():
             setattr(self, name, value)
-        names.update(_renamed(self._state.names, "self", owner))
+        for name, held in _renamed(self._state.names, "self", owner).items():
+            names[name] = held
+            self._note_owner(name)
         self._state.names, self._state.on_device = names, on_device
         return found
 

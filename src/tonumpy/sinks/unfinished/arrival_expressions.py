@@ -50,10 +50,10 @@ class Expressions(Names):
     def _held_by(self, name: str) -> Copies:
         """What a name holds: a value, items of it, and attributes."""
         names = self._state.names
+        if name not in self._owners:
+            return names.get(name, NO_COPIES) | names.get(f"{name}[]", NO_COPIES)
         stored = {place[len(name) + 1 :]: place for place in names if place.startswith(f"{name}.") and "[" not in place}
         held = names.get(name, NO_COPIES) | names.get(f"{name}[]", NO_COPIES)
-        if not stored:
-            return held
         kept = frozenset(each for each in held if each.field not in stored)
         return kept.union(*(parts.in_field(names[place], attribute) for attribute, place in stored.items()))
 

@@ -45,6 +45,7 @@ class Names:
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
         self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
         self._properties: dict[int, ast.Call] = {}  # calls that stand for what asks for a property, by the ids of that
+        self._owners: set[str] = set()  # what some attributes of are among the names
         self._looked_at = 0
 
     @abstractmethod
@@ -116,6 +117,7 @@ class Names:
         for place in [each for each in names if each.startswith((f"{name}[", f"{name}."))]:
             del names[place]
         names[name] = held
+        self._note_owner(name)
         self._given.pop(name, None)
         self._parts.discard(name)
         if isinstance(value, ast.Dict) and held:
@@ -153,6 +155,12 @@ class Names:
     def _hold(self, name: str | None, held: Copies) -> None:
         if name is not None and held:
             self._state.names[name] = self._state.names.get(name, NO_COPIES) | held
+            self._note_owner(name)
+
+    def _note_owner(self, name: str) -> None:
+        while (dot := name.rfind(".")) > 0:
+            name = name[:dot]
+            self._owners.add(name)
 
 
 _CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)

@@ -40,6 +40,8 @@ class Walk(Calls):
         self._scopes, self._copied = scopes, copied
         self._state.on_device |= copied
         self._state.names.update(held)
+        for name in held:
+            self._note_owner(name)
         self._state.pending.update((each.itself, True) for each in chain.from_iterable(held.values()))
         self._block(scopes[-1].body)
 

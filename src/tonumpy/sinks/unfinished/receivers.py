@@ -36,6 +36,7 @@ class Receivers:
 
     def __init__(self, source: Source, functions: Mapping[tuple[str, str], tuple[Scope, ...]]) -> None:
         self._source = source
+        self._bound: dict[Scope, dict[str, list[ast.expr | None]]] = {}  # by scopes, as far as they were asked for
         self._functions = functions  # the scopes around and of each, by the names of its class, if any, and its own
 
     @cached_property
@@ -82,6 +83,8 @@ class Receivers:
         """The method that is called on an object of a class of the module, or may be: the only one of that name there,
         if the arguments suit it."""
         receiver, name = function.value, function.attr
+        if name not in self._by_method:
+            return None
         cls = self.class_of(receiver, scopes)
         if cls is not None:
             return self.method(cls, name)
@@ -122,7 +125,7 @@ class Receivers:
                         return self._annotated(each.annotation)
             if isinstance(scope, ast.ClassDef):
                 continue
-            found = list(_given_to(name, scope.body))
+            found = self._bound_in(scope).get(name)
             if found:
                 return self._common([(each, scopes[: at + 1]) for each in found], deep)
         return None
@@ -138,8 +141,17 @@ class Receivers:
         for (owner, _), method in self._functions.items():
             function = method[-1]
             if owner == cls and isinstance(function, FUNCTIONS) and attribute in self._source.text_of(function):
-                values = _given_to(f"self.{attribute}", function.body)
+                values = self._bound_in(function).get(f"self.{attribute}", ())
                 found += ((each, method) for each in values if not _is_none(each))
+        return found
+
+    def _bound_in(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
+        """What the names of a scope are given; None where something else than an assignment binds them."""
+        found = self._bound.get(scope)
+        if found is None:
+            found = self._bound[scope] = {}
+            for name, value in _bindings_in(scope.body):
+                found.setdefault(name, []).append(value)
         return found
 
     def _annotated(self, annotation: ast.expr | None) -> str | None:
@@ -149,30 +161,29 @@ class Receivers:
         return named if isinstance(named, str) and named in self.classes else None
 
 
-def _given_to(name: str, body: list[ast.stmt]) -> Iterator[ast.expr | None]:
-    """What is assigned to a name; None where something else binds it."""
+def _bindings_in(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
     for statement in statements_of(body):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                yield from _parts_given(name, target, statement.value)
-        elif isinstance(statement, ast.AnnAssign) and path_of(statement.target) == name:
-            yield statement.value
+                yield from _parts_given(target, statement.value)
+        elif isinstance(statement, ast.AnnAssign):
+            yield from _parts_given(statement.target, statement.value)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            yield from _parts_given(name, statement.target, None)
+            yield from _parts_given(statement.target, None)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
                 if item.optional_vars is not None:
-                    yield from _parts_given(name, item.optional_vars, None)
+                    yield from _parts_given(item.optional_vars, None)
 
 
-def _parts_given(name: str, target: ast.expr, value: ast.expr | None) -> Iterator[ast.expr | None]:
+def _parts_given(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
     if isinstance(target, (ast.Tuple, ast.List)):
         parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
         is_matched = len(parts) == len(target.elts)
         for at, each in enumerate(target.elts):
-            yield from _parts_given(name, each, parts[at] if is_matched else None)
-    elif path_of(target) == name:
-        yield value
+            yield from _parts_given(each, parts[at] if is_matched else None)
+    elif (name := path_of(target)) is not None:
+        yield name, value
 
 
 def _class_around(scopes: tuple[Scope, ...]) -> str | None:
