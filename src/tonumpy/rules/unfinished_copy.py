@@ -8,10 +8,11 @@ non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocki
 `.item()`, `float()`, printing, arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second
 `.cpu()`, wait for nothing.
 
-Copy and read must be visible in one function; or the copy in a function whose result is read: `def to_cpu(t): return
-t.to("cpu", non_blocking=True)`, also over lists and dicts, and of another file where its name ends with `cpu`, `host`,
-`device` or `offload`; or in another method of the class, which keeps it in an attribute (at medium confidence). The
-finding stands at the first read.
+Copy and read must be visible in one function; or the copy in a function or method whose result is read: `def
+to_cpu(t): return t.to("cpu", non_blocking=True)`, also in lists, dicts and fields of objects, and of another file where
+its name ends with `cpu`, `host`, `device` or `offload`. At medium confidence: a copy that a method keeps in an
+attribute and another one reads; a method of an object of unknown class, by its name; and a field of such an object, if
+one class of the module has it and only copies are stored there. The finding stands at the first read.
 
 Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of the stream or of an event that
 was recorded after the copy, a blocking read of another tensor of the same stream (`.item()`, `.cpu()`, `.nonzero()`, a

@@ -54,13 +54,24 @@ class Calls(Expressions):
             return self._mapped(call)
         fields = self._home.records.given(call)
         if fields is not None:
-            return NO_COPIES.union(*(parts.in_field(self._value(value), field) for field, value in fields))
+            return self._made(call, fields)
         helper = self._home.called(function, self._scopes, call)
         if helper is not None and self._is_followed(call, helper):
+            self.handed.add(helper.node)
             return self._enter(call, helper)
         if helper is not None and self._home.waits(helper):
             self._state.pending.clear()
-        return self._call_out_of_sight(call, name)
+        found = self._call_out_of_sight(call, name)
+        if helper is not None and any(self._value(each, is_known=True) for each in _given(call)):
+            self.handed.add(helper.node)
+        return found
+
+    def _made(self, call: ast.Call, fields: list[tuple[str, ast.expr]]) -> Copies:
+        """A record by its fields."""
+        held = {name: self._value(value) for name, value in fields}
+        if not self._entered:
+            self.records_made[call] = {name: copies for name, copies in held.items() if copies}
+        return NO_COPIES.union(*(parts.in_field(copies, name) for name, copies in held.items()))
 
     def _call_out_of_sight(self, call: ast.Call, name: str) -> Copies:
         """What is not followed is known by its name alone."""

@@ -141,7 +141,8 @@ class Expressions(Names):
         held = self._value(node.value)
         if node.attr in words.PLAIN:
             return NO_COPIES
-        of_property = self._property(node)
+        is_kept = any(each.field.partition(".")[0] == node.attr for each in held)
+        of_property = None if is_kept else self._property(node)
         return parts.of_field(held, node.attr) if of_property is None else of_property
 
     def _item(self, node: ast.Subscript) -> Copies:

@@ -45,6 +45,8 @@ class Names:
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
         self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
         self._properties: dict[int, ast.Call] = {}  # calls that stand for what asks for a property, by the ids of that
+        self.records_made: dict[ast.Call, dict[str, Copies]] = {}  # in the function itself, with what fields hold
+        self.handed: set[ast.AST] = set()  # functions that were given what holds copies, on their way or not
         self._owners: set[str] = set()  # what some attributes of are among the names
         self._looked_at = 0
 

@@ -125,7 +125,7 @@ class Receivers:
                         return self._annotated(each.annotation)
             if isinstance(scope, ast.ClassDef):
                 continue
-            found = self._bound_in(scope).get(name)
+            found = self.bound_in(scope).get(name)
             if found:
                 return self._common([(each, scopes[: at + 1]) for each in found], deep)
         return None
@@ -141,11 +141,11 @@ class Receivers:
         for (owner, _), method in self._functions.items():
             function = method[-1]
             if owner == cls and isinstance(function, FUNCTIONS) and attribute in self._source.text_of(function):
-                values = self._bound_in(function).get(f"self.{attribute}", ())
+                values = self.bound_in(function).get(f"self.{attribute}", ())
                 found += ((each, method) for each in values if not _is_none(each))
         return found
 
-    def _bound_in(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
+    def bound_in(self, scope: Scope) -> dict[str, list[ast.expr | None]]:
         """What the names of a scope are given; None where something else than an assignment binds them."""
         found = self._bound.get(scope)
         if found is None:

@@ -27,7 +27,7 @@ class Records:
         self._classes = classes
 
     @cached_property
-    def _fields(self) -> dict[str, list[str]]:
+    def fields(self) -> dict[str, list[str]]:
         found = {name: self._fields_of(each) for name, each in self._classes.items() if _is_record(each)}
         for statement in statements_of(self._source.tree.body):
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -47,14 +47,14 @@ class Records:
     def given(self, call: ast.Call) -> list[tuple[str, ast.expr]] | None:
         """What each field of a record is given that a call makes; None where it makes none."""
         name = last_name(call.func) or ""
-        fields = self._fields.get(name) if isinstance(call.func, ast.Name) else None
+        fields = self.fields.get(name) if isinstance(call.func, ast.Name) else None
         if fields is None and name != "SimpleNamespace":
             return None
         return [*zip(fields or (), call.args), *((each.arg or "", each.value) for each in call.keywords)]  # noqa: B905
 
     def fields_among(self, fields: set[str], count: int) -> list[str]:
         """The fields of the one sort of record that has so many, these among them."""
-        found = [each for each in self._fields.values() if len(each) == count and fields.issubset(each)]
+        found = [each for each in self.fields.values() if len(each) == count and fields.issubset(each)]
         return found[0] if len(found) == 1 and fields else []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import chain
 
 from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.inference.index.bindings import root_name
@@ -15,6 +16,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished.arrivals import Walk
 from tonumpy.sinks.unfinished.async_copies import Spellings
+from tonumpy.sinks.unfinished.between_functions import read_elsewhere
 from tonumpy.sinks.unfinished.between_methods import between_methods
 from tonumpy.sinks.unfinished.homes import home_of
 from tonumpy.text.candidates import find_calls
@@ -106,12 +108,16 @@ def _spelt(call: ast.Call) -> str:
 def _reads_in(home: Home) -> list[Read]:
     found: dict[tuple[int, int], Read] = {}
     left: dict[ast.AST, dict[str, Copies]] = {}
+    made: dict[ast.AST, dict[ast.Call, dict[str, Copies]]] = {}
+    handed: set[ast.AST] = set()
     for scopes in home.roots:
         walk_of = _walked(home, scopes, {})
         if walk_of is not None:
             _note(walk_of.reads, found)
             left[scopes[-1]] = walk_of.kept_by_object()
-    for method, held in between_methods(home, left):
+            made[scopes[-1]] = walk_of.kept_by_records()
+            handed |= walk_of.handed
+    for method, held in chain(between_methods(home, left), read_elsewhere(home, left, made, handed)):
         walk_of = _walked(home, method.scopes, held)
         if walk_of is not None:
             _note({key: read for key, read in walk_of.reads.items() if read.is_doubtful}, found)
