@@ -8,10 +8,11 @@ but for labels and constants, may well have a gradient.
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property, lru_cache
 
 from tonumpy.inference.habits import label_name, loader_name
-from tonumpy.inference.index.bindings import Import, arguments_of, given_to, is_false, root_name
+from tonumpy.inference.index.bindings import Import, arguments_of, given_to, is_false, parameters_of, root_name
 from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name, references_to
 from tonumpy.inference.loss_functions import (
     OF_LOSSES,
@@ -38,6 +39,9 @@ OF_INTEGERS = frozenset(
     " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
 )
 _FILL = frozenset("append appendleft extend insert".split())
+_LOSS = re.compile(r"loss|criterion|cross_entropy|kl_div")
+# Methods that make of a tensor one of the same values.
+_OF_SHAPE = frozenset("to cpu cuda float double view reshape flatten squeeze unsqueeze t permute expand clone".split())
 MAX_PASSES = 8  # over the assignments of one function
 
 
@@ -79,6 +83,7 @@ class Names:
         self.calls: list[ast.Call] = []
         self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.grad_read: set[str] = set()  # the names of which `.grad` is read
+        self._parameters = parameters_of(scope) if isinstance(scope, FUNCTIONS) else frozenset()
         for statement in statements:
             for name, value in _bound(statement):
                 self.parts.setdefault(name, []).append(value)
@@ -199,7 +204,24 @@ class Names:
         """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
         if not holds(value, nodes, names):
             return False
-        return not any(_may_learn(module, root) for root in self._roots(module, value, nodes, set()))
+        roots = self._roots(module, value, nodes, set())
+        learning = [root for root in roots if _may_learn(module, root, self._parameters)]
+        return not learning or (self._is_made_to_learn(nodes, names) and all(map(self._is_compared, learning)))
+
+    def _is_made_to_learn(self, nodes: set[int], names: set[str]) -> bool:
+        """Whether one of the nodes is made to require grad, as `backward` raises where nothing else in a loss does."""
+        return any(
+            _is_set_to_learn(call) and (id(call) in nodes or holds(call.func, nodes, names)) for call in self.calls
+        )
+
+    def _is_compared(self, root: ast.Name | ast.Call) -> bool:
+        """Whether it is a parameter that a loss function is given, itself or after methods of tensors."""
+        return isinstance(root, ast.Name) and root.id in self._parameters and id(root) in self._given_to_losses
+
+    @cached_property
+    def _given_to_losses(self) -> set[int]:
+        losses = (call for call in self.calls if _LOSS.search(last_name(call.func) or ""))
+        return {id(each) for call in losses for part in arguments_of(call) if (each := _with_methods(part)) is not None}
 
     def _roots(self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
         """The names that a value is made of, and that the function does not bind, and the calls that make or call what
@@ -237,10 +259,27 @@ class Names:
             return not all(makes_loss(value) for value in self.parts[function.id])
         if isinstance(function, ast.Call):
             return not makes_loss(function)
-        is_set = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
-        if is_set or last_name(function) in ("requires_grad_", "Parameter"):
+        if _is_set_to_learn(call) or last_name(function) == "Parameter":
             return not holds(call, nodes, self.made_of(nodes))
         return False
+
+
+def _with_methods(node: ast.expr) -> ast.Name | None:
+    """`y` of `y`, `y[0]` and `y.flatten().double()`"""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OF_SHAPE:
+            node = node.func.value
+        else:
+            return None
+    return node
+
+
+def _is_set_to_learn(call: ast.Call) -> bool:
+    """`torch.tensor(x, requires_grad=True)`, `x.requires_grad_()`"""
+    is_set = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
+    return is_set or last_name(call.func) == "requires_grad_"
 
 
 def _have_grad_wanted(names: Names, made: set[str]) -> bool:
@@ -264,12 +303,12 @@ def _learnt(call: ast.Call) -> Iterator[ast.expr]:
         yield from call.args[:1]
 
 
-def _may_learn(module: Module, name: ast.Name | ast.Call) -> bool:
-    """Not what is imported or defined, nor what is called a label."""
+def _may_learn(module: Module, name: ast.Name | ast.Call, parameters: Collection[str]) -> bool:
+    """Not what is imported or defined, nor what is called a label. A parameter hides what the module binds."""
     if isinstance(name, ast.Call):
         return True
     bound = module.names.bindings.get(name.id)
-    if bound:
+    if bound and name.id not in parameters:
         return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
     is_data = label_name.is_meant(name.id) or loader_name.is_meant(name.id)
     return not is_data and name.id not in module.names.imports_in_functions
