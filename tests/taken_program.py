@@ -123,6 +123,7 @@ class Key:
 
 
 print(len({Key(values[0])}))  # TNP206
+print(pd.DataFrame([Key(values.sum())]), pd.DataFrame([Key(torch.ones(2)[0].item())]))  # TNP206
 with torch.device(device):
     print(np.isnan(torch.ones(2, device="cpu")).dtype)
     print(values[~np.isnan(values)].shape)  # TNP205

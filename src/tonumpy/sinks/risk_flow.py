@@ -44,12 +44,14 @@ _PLAIN_CALLS = frozenset(
     "len range int float str bool round repr print isinstance type id ord input open hasattr format set_seed".split()
 )
 # Functions that give what they are given, or parts of it.
-_PASSING = frozenset("list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter".split())
+_PASSING = frozenset(
+    "list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter asdict vars".split()
+)
 _OF_MODULES = frozenset(
     "state_dict buffers named_buffers parameters named_parameters modules children eval train".split()
 )
 _OF_DISTRIBUTIONS = frozenset("sample rsample log_prob entropy".split())
-_PASSING_METHODS = _OF_MODULES | _OF_DISTRIBUTIONS | OF_CONTAINERS
+_PASSING_METHODS = _OF_MODULES | _OF_DISTRIBUTIONS | OF_CONTAINERS | {"_asdict"}
 _LOSSES = ("loss", "criterion")
 _GRAD_CALLS = frozenset("Parameter requires_grad_ backward parameters named_parameters from_pretrained".split())
 _GRAD_ATTRIBUTES = ("weight", "bias")

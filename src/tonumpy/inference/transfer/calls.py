@@ -37,7 +37,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.transfer import autocast, library_values, python_builtins
+from tonumpy.inference.transfer import autocast, library_values, python_builtins, records
 from tonumpy.inference.transfer.annotations import made_by_typing
 from tonumpy.inference.transfer.call_results import (
     device_made,
@@ -215,6 +215,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return wrapped or LibraryObject(name, arguments=None if arguments.has_star else arguments)
     if name in KEPT_CALLS:
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    if name == "dataclasses.asdict" and (made := records.as_dict(arguments.get(0, "obj"))) is not None:
+        return made
     if name.startswith("collections."):
         return python_builtins.collection(frame, name[len("collections.") :], arguments)
     if library_values.gives_plain_values(name):
@@ -261,6 +263,8 @@ def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments)
         return result if name in _CASTS_ITSELF else autocast.without_narrow_dtype(frame, result)
     if isinstance(receiver, Unknown):
         return call_unknown(frame, receiver, name, arguments)
+    if name == "_asdict" and (made := records.as_dict(receiver)) is not None:
+        return made
     if isinstance(receiver, Symbol):
         return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
     if isinstance(receiver, Class) and name == "apply" and frame.analysis.kinds.is_operator(receiver):

@@ -27,6 +27,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, item_of, resolve
+from tonumpy.inference.transfer.records import as_dict
 from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ _CALLED: dict[str, Callable[[Frame, tuple[Value, ...]], Value | None]] = {
     "pow": lambda frame, given: combine(given, frame.grad_mode),
     "getattr": _getattr,
     "type": _type,
-    "vars": lambda *_: Mapping((), Unknown(Reason.ATTRIBUTE)),
+    "vars": lambda _, given: as_dict(given[0]) or Mapping((), Unknown(Reason.ATTRIBUTE)),
 }
 
 

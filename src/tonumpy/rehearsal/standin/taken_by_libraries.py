@@ -6,6 +6,7 @@ membership, indices, columns and methods. Of what is only text for a reader noth
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import threading
@@ -260,6 +261,8 @@ def _forms_in_list(held: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any
             yield "items", each
         elif isinstance(each, (dict, list, tuple)):
             yield from (("rows", part) for part in _tensors_in(each))
+        elif dataclasses.is_dataclass(each) and not isinstance(each, type) and hasattr(each, "__dict__"):
+            yield from (("rows", part) for part in _tensors_in(vars(each)))
 
 
 def _tensors_in(held: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[torch.Tensor]:

@@ -10,6 +10,7 @@ from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members, weaker
 from tonumpy.inference.lattice.values import (
     Constant,
+    Instance,
     LibraryObject,
     Mapping,
     NonTensor,
@@ -24,6 +25,7 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
+from tonumpy.inference.transfer.records import as_dict
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import spelt
 from tonumpy.sinks.taken import text_writers
@@ -381,7 +383,7 @@ def _given_in_list(value: Sequence) -> _Given | None:
     for each in (part for item in (*(value.items or ()), value.element) for part in members(item)):
         if isinstance(each, Sequence) and (inner := _tensor_among(each)) is not None:
             return _Given(inner, "table")
-        if (found := _in_mapping(each)) is not None:
+        if (found := _in_mapping(as_dict(each) if isinstance(each, Instance) else each)) is not None:
             return _Given(found[0], "rows")
     return None
 
@@ -393,7 +395,7 @@ def _tensor_among(held: Sequence) -> Tensor | None:
     return next((each for each in found if each.dimensions == 0), found[0] if found else None)
 
 
-def _in_mapping(value: Value) -> tuple[Tensor, bool] | None:
+def _in_mapping(value: Value | None) -> tuple[Tensor, bool] | None:
     """A tensor among the values of a dict, and whether it is one of a list there."""
     if not isinstance(value, Mapping):
         return None

@@ -1,0 +1,47 @@
+"""From an object of a dataclass or NamedTuple to what stands in its fields, as its constructor was given it."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.inference.lattice.joins import join_all
+from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.value_facts import members
+from tonumpy.inference.lattice.values import Instance, Mapping, Unknown
+from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    from tonumpy.inference.lattice.values import Value
+
+
+def as_dict(value: Value | None) -> Value | None:
+    """What `asdict(record)` and `record._asdict()` give; None where it is not known that it is a record, or of what it
+    was made. What is written into its fields later is not known either."""
+    if value is None:
+        return None
+    made = [_of_instance(each) if isinstance(each, Instance) else None for each in members(value)]
+    known = [each for each in made if each is not None]
+    return join_all(known) if known and len(known) == len(made) else None
+
+
+def _of_instance(record: Instance) -> Mapping | None:
+    fields, arguments = _fields(record.cls.node), record.arguments
+    if not fields or arguments is None or arguments.has_star:
+        return None
+    given = [(name, arguments.get(at, name)) for at, name in enumerate(fields)]
+    held = [(name, value) for name, value in given if value is not None and name not in record.written]
+    return Mapping(tuple(held), Unknown(Reason.CONTENT))
+
+
+def _fields(node: ast.ClassDef) -> list[str]:
+    """Those that its own body declares; nothing of a class that extends another one."""
+    bases = [last_name(each) for each in node.bases]
+    is_dataclass = any(
+        last_name(each.func if isinstance(each, ast.Call) else each) == "dataclass" for each in node.decorator_list
+    )
+    if bases != ["NamedTuple"] and not (is_dataclass and not bases):
+        return []
+    return [
+        each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    ]
