@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.sinks.unfinished.homes import Helper
+    from tonumpy.text.candidates import Scope
 
 MAX_DEPTH = 3  # of calls that are followed
 # What belongs to the function that is walked.
@@ -150,6 +151,9 @@ class Calls(Expressions):
         names, on_device = self._state.names, self._state.on_device
         owner = "" if is_constructor(node) else object_of(call)
         own = {**self._attributes_of(call), **_renamed(names, owner, "self")}
+        around = self._scopes
+        if helper.home is None:
+            own.update(self._shared(names, helper.scopes, around))
         self._scopes, self._through, self._given = helper.scopes, (*self._through, call), given
         self._returned, self._returns, self._left, self._string = NO_COPIES, [], [], None
         self._parts, self._flags, self._containers, self._known_arrays = set(), set(), set(), set()
@@ -165,11 +169,20 @@ class Calls(Expressions):
         self._join_returns()
         for name, value in kept.items():
             setattr(self, name, value)
-        for name, held in _renamed(self._state.names, "self", owner).items():
+        left = _renamed(self._state.names, "self", owner)
+        if helper.home is None:
+            left.update(self._shared(self._state.names, helper.scopes, around))
+        for name, held in left.items():
             names[name] = held
             self._note_owner(name)
         self._state.names, self._state.on_device = names, on_device
         return found
+
+    def _shared(
+        self, names: Mapping[str, Copies], inner: tuple[Scope, ...], outer: tuple[Scope, ...]
+    ) -> dict[str, Copies]:
+        """What both functions, or the module, know by the same names."""
+        return {name: held for name, held in names.items() if self._home.is_shared(name, inner, outer)}
 
     def _attributes_of(self, call: ast.Call) -> dict[str, Copies]:
         """What the attributes of the object hold whose method is called, as far as its value tells that."""

@@ -18,13 +18,14 @@ from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import TRIES, walk
+from tonumpy.text.syntax import FUNCTIONS, TRIES, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from tonumpy.sinks.unfinished.arrival_state import Copies, Copy, State
+    from tonumpy.sinks.unfinished.homes import Home
     from tonumpy.text.candidates import Scope
 
 
@@ -32,7 +33,11 @@ _NOTHING: Mapping[str, Copies] = {}
 
 
 class Walk(Calls):
-    """One function, or a module's own body."""
+    """One function, or a module's own body. `left_by` are the copies that inner functions leave in names of others."""
+
+    def __init__(self, home: Home, left_by: Mapping[ast.AST, Mapping[str, Copies]]) -> None:
+        super().__init__(home)
+        self._left_by = left_by
 
     def run(self, scopes: tuple[Scope, ...], copied: frozenset[str], held: Mapping[str, Copies] = _NOTHING) -> None:
         """`copied` are the names of what is copied to the host anywhere in the function, and `held` copies that its
@@ -45,14 +50,19 @@ class Walk(Calls):
         self._state.pending.update((each.itself, True) for each in chain.from_iterable(held.values()))
         self._block(scopes[-1].body)
 
-    def kept_by_object(self) -> dict[str, Copies]:
-        """The copies that are on their way where the function ends, by the attributes of its object that hold them."""
+    def kept_outside(self) -> dict[str, Copies]:
+        """The copies that are on their way where the function ends, by the attributes of its object and the names of
+        the module and of the function around that hold them."""
+        around = [self._scopes[:1], self._scopes[:-1]]
         ends = [*self._returns, *([self._state] if self._is_reached else [])]
         found: dict[str, Copies] = {}
         for end in ends:
             for name, held in end.names.items():
                 left = frozenset(each for each in held if each.itself in end.pending)
-                if name.startswith("self.") and left:
+                if left and (
+                    name.startswith("self.")
+                    or any(self._home.is_shared(name, self._scopes, each) for each in around if each)
+                ):
                     found[name] = found.get(name, NO_COPIES) | left
         return found
 
@@ -123,6 +133,16 @@ class Walk(Calls):
     def _leave_round(self, _: ast.Break | ast.Continue) -> None:
         self._left.append(self._state.copied())
         self._is_reached = False
+
+    def _define(self, statement: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """What a function that is handed on, as a hook is, will leave in names of this one, at some time."""
+        left = self._left_by.get(statement, {})
+        if left and statement.name in self._home.called_in(self._scopes[-1]):
+            return  # it is followed where it is called
+        for name, held in left.items():
+            if not name.startswith("self.") and self._home.is_shared(name, (*self._scopes, statement), self._scopes):
+                self._hold(name, held)
+                self._state.pending.update((each.itself, True) for each in held)
 
     def _raise(self, _: ast.Raise) -> None:
         self._is_reached = False
@@ -236,6 +256,7 @@ class Walk(Calls):
 # What a walk does at a statement of each kind; at others nothing, as at the body of a nested function.
 _STEPS: dict[type[ast.stmt], Callable[[Walk, Any], None]] = {
     ast.Assign: Walk._assign,
+    **dict.fromkeys(FUNCTIONS, Walk._define),
     ast.AnnAssign: Walk._assign_annotated,
     ast.AugAssign: Walk._assign_in_place,
     ast.Return: Walk._return,

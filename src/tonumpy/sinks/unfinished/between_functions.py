@@ -55,6 +55,34 @@ def read_elsewhere(
             yield reader, held
 
 
+def read_by_name(
+    home: Home, left: Mapping[ast.AST, Mapping[str, Copies]]
+) -> Iterator[tuple[Helper, dict[str, Copies]]]:
+    """The functions that name what others leave copies in, if no function in sight calls both."""
+    module = (home.source.tree,)
+    writers = [each for each in home.functions.values() if left.get(each.node)]
+    for reader in home.functions.values() if writers else ():
+        text = home.source.text_of(reader.node)
+        held: dict[str, Copies] = {}
+        for writer in writers:
+            for name, copies in left[writer.node].items():
+                root = name.partition("[")[0].partition(".")[0]
+                is_read = root != "self" and root in text and home.is_shared(name, writer.scopes, module)
+                if is_read and home.is_shared(name, reader.scopes, module) and not _are_called(home, writer, reader):
+                    held[name] = held.get(name, NO_COPIES) | copies
+        if held:
+            yield reader, held
+
+
+def _are_called(home: Home, writer: Helper, reader: Helper) -> bool:
+    """Whether one function, or the module, calls both, or the one the other: its walk tells."""
+    for scope in (home.source.tree, *(each.node for each in home.functions.values())):
+        called = home.called_in(scope)
+        if {writer.node.name, reader.node.name} <= called or (scope is reader.node and writer.node.name in called):
+            return True
+    return False
+
+
 def _parameters(reader: Helper, cls: str) -> Iterator[str]:
     """Those that may be objects of a class, or hold some."""
     arguments = reader.node.args
@@ -133,7 +161,7 @@ def _is_waited_for(home: Home, writers: frozenset[str]) -> bool:
     """Whether a function that calls one of them waits for something."""
     for (_, name), helper in home.functions.items():
         if name not in writers:
-            called = {last_name(each.func) or "" for each in walk(helper.node) if isinstance(each, ast.Call)}
+            called = home.called_in(helper.node)
             if not called.isdisjoint(writers) and any(map(words.waits, called)):
                 return True
     return False

@@ -20,12 +20,20 @@ def between_methods(
     home: Home, left: Mapping[ast.AST, Mapping[str, Copies]]
 ) -> Iterator[tuple[Helper, dict[str, Copies]]]:
     """The methods that name an attribute which is left with copies on their way, with the copies that they may meet."""
-    writers = {place: left[each.node] for place, each in home.functions.items() if left.get(each.node)}
+    writers = {
+        (_class_around(each), name): {path: held for path, held in left[each.node].items() if path.startswith("self.")}
+        for (_, name), each in home.functions.items()
+        if left.get(each.node)
+    }
     for (cls, name), reader in home.functions.items():
         if writers and name != "__init__":
             held = _met_by(home, reader, cls, name, writers)
             if held:
                 yield reader, held
+
+
+def _class_around(function: Helper) -> str:
+    return next((each.name for each in reversed(function.scopes) if isinstance(each, ast.ClassDef)), "")
 
 
 def _met_by(

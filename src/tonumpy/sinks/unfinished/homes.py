@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import defaults_of, imports_among
+from tonumpy.inference.index.bindings import defaults_of, imports_among, parameters_of
 from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
@@ -15,7 +15,7 @@ from tonumpy.sinks.unfinished.records import Records
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS, PLACES_NAMED, may_hold_copies
-from tonumpy.text.syntax import FUNCTIONS, statements_of
+from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     _Maker = tuple[tuple[Scope, ...], bool]  # a function's scopes, and whether it copies only where it is told the host
 
+_SHARING = (ast.Global, ast.Nonlocal)
 _COPYING = frozenset("to type copy_ _foreach_copy_".split())
 MAX_LEVELS = 3  # of functions that call those that copy
 # Functions of other files are looked at whose names end with where their result is.
@@ -50,18 +51,25 @@ class Home:
         self.source = source
         self.spellings = Spellings(source)
         self._imported = imported
+        self._bound: dict[Scope, frozenset[str]] = {}
+        self._called: dict[Scope, frozenset[str]] = {}
 
     @cached_property
     def functions(self) -> dict[tuple[str, str], Helper]:
         """By the name of the class, if it is a method, and its own; the last of a name counts."""
-        found: dict[tuple[str, str], Helper] = {}
+        methods = ((each.scopes[-2], each) for each in self._inner.values())
+        return {(cls.name if isinstance(cls, ast.ClassDef) else "", each.node.name): each for cls, each in methods}
+
+    @cached_property
+    def _inner(self) -> dict[tuple[Scope, str], Helper]:
+        """By the scope around and their names."""
+        found: dict[tuple[Scope, str], Helper] = {}
         waiting: list[tuple[list[ast.stmt], tuple[Scope, ...]]] = [(self.source.tree.body, (self.source.tree,))]
         while waiting:
             body, scopes = waiting.pop(0)
             for statement in statements_of(body):
                 if isinstance(statement, FUNCTIONS):
-                    cls = scopes[-1].name if isinstance(scopes[-1], ast.ClassDef) else ""
-                    found[cls, statement.name] = Helper(statement, (*scopes, statement))
+                    found[scopes[-1], statement.name] = Helper(statement, (*scopes, statement))
                 if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                     waiting.append((statement.body, (*scopes, statement)))
         return found
@@ -143,6 +151,41 @@ class Home:
     def records(self) -> Records:
         return Records(self.source, self.receivers.classes)
 
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """The names that the module's own body assigns."""
+        return frozenset(name for name in self.receivers.bound_in(self.source.tree) if "." not in name)
+
+    def bound(self, scope: Scope) -> frozenset[str]:
+        """The names that are a function's own."""
+        found = self._bound.get(scope)
+        if found is None:
+            of_others = {
+                name for each in statements_of(scope.body) if isinstance(each, _SHARING) for name in each.names
+            }
+            own = set(self.receivers.bound_in(scope)) | parameters_of(scope)
+            found = self._bound[scope] = frozenset(own - of_others)
+        return found
+
+    def called_in(self, scope: Scope) -> frozenset[str]:
+        """The last parts of the names of what a function calls, or the module's own body."""
+        found = self._called.get(scope)
+        if found is None:
+            is_module = isinstance(scope, ast.Module)
+            body = [each for each in scope.body if not (is_module and isinstance(each, (*FUNCTIONS, ast.ClassDef)))]
+            calls = (node for each in body for node in walk(each) if isinstance(node, ast.Call))
+            found = self._called[scope] = frozenset(last_name(each.func) or "" for each in calls)
+        return found
+
+    def is_shared(self, name: str, inner: tuple[Scope, ...], outer: tuple[Scope, ...]) -> bool:
+        """Whether what a name holds in one function is what it holds in another, or in the module."""
+        root = name.partition(".")[0].partition("[")[0]
+        if isinstance(inner[-1], FUNCTIONS) and root in self.bound(inner[-1]):
+            return False
+        if inner[:-1] == outer and len(outer) > 1:
+            return True
+        return root in self.globals and (len(outer) == 1 or root not in self.bound(outer[-1]))
+
     def property_of(self, node: ast.Attribute, scopes: tuple[Scope, ...]) -> Helper | None:
         """The property of a class of the module that an attribute is."""
         if node.attr not in self.receivers.properties:
@@ -159,7 +202,9 @@ class Home:
             return own or self._imported.get(name)
         if name in self.receivers.classes:
             return self._constructor(name)
-        return self.functions.get(("", name)) or self._imported.get(name)
+        around = (self._inner.get((each, name)) for each in reversed(scopes) if not isinstance(each, ast.ClassDef))
+        found = next(filter(None, around), None)
+        return found or self.functions.get(("", name)) or self._imported.get(name)
 
     def _constructor(self, cls: str) -> Helper | None:
         method = self.receivers.method(cls, "__init__")

@@ -16,7 +16,7 @@ from tonumpy.inference.summaries.driver import observe
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished.arrivals import Walk
 from tonumpy.sinks.unfinished.async_copies import Spellings
-from tonumpy.sinks.unfinished.between_functions import read_elsewhere
+from tonumpy.sinks.unfinished.between_functions import read_by_name, read_elsewhere
 from tonumpy.sinks.unfinished.between_methods import between_methods
 from tonumpy.sinks.unfinished.homes import home_of
 from tonumpy.text.candidates import find_calls
@@ -110,22 +110,25 @@ def _reads_in(home: Home) -> list[Read]:
     left: dict[ast.AST, dict[str, Copies]] = {}
     made: dict[ast.AST, dict[ast.Call, dict[str, Copies]]] = {}
     handed: set[ast.AST] = set()
-    for scopes in home.roots:
-        walk_of = _walked(home, scopes, {})
+    for scopes in sorted(home.roots, key=len, reverse=True):  # inner functions first
+        walk_of = _walked(home, scopes, {}, left)
         if walk_of is not None:
             _note(walk_of.reads, found)
-            left[scopes[-1]] = walk_of.kept_by_object()
+            left[scopes[-1]] = walk_of.kept_outside()
             made[scopes[-1]] = walk_of.kept_by_records()
             handed |= walk_of.handed
-    for method, held in chain(between_methods(home, left), read_elsewhere(home, left, made, handed)):
-        walk_of = _walked(home, method.scopes, held)
+    elsewhere = (between_methods(home, left), read_elsewhere(home, left, made, handed), read_by_name(home, left))
+    for method, held in chain.from_iterable(elsewhere):
+        walk_of = _walked(home, method.scopes, held, left)
         if walk_of is not None:
             _note({key: read for key, read in walk_of.reads.items() if read.is_doubtful}, found)
     return list(found.values())
 
 
-def _walked(home: Home, scopes: tuple[Scope, ...], held: Dict[str, Copies]) -> Walk | None:
-    walk_of = Walk(home)
+def _walked(
+    home: Home, scopes: tuple[Scope, ...], held: Dict[str, Copies], left: Dict[ast.AST, Dict[str, Copies]]
+) -> Walk | None:
+    walk_of = Walk(home, left)
     names = {root_name(node) for site, node in home.copied if site.scopes[-1] is scopes[-1]}
     try:
         walk_of.run(scopes, frozenset(filter(None, names)), held)
