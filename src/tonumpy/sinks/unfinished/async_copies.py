@@ -7,6 +7,7 @@ memory, the copy waits all the same.
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 
 from tonumpy.inference.index.bindings import defaults_of, parameter_names, root_name
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _NOTHING: Mapping[str, ast.expr] = {}
 _PLACES = {"to": 2, "type": 1, "copy_": 1, "_foreach_copy_": 2}  # of `non_blocking`
+_DEVICES = re.compile("device|dev|gpu|cuda|rank|dtype|type|place", re.IGNORECASE)
 _FACTORIES = frozenset("empty zeros ones full tensor rand randn arange empty_like zeros_like from_numpy".split())
 
 
@@ -30,6 +32,7 @@ class Spellings:
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self.on_host: set[int] = set()  # ids of nodes that stand for tensors on the CPU, as far as these were asked for
 
     def source_of(
         self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr] = _NOTHING
@@ -46,6 +49,17 @@ class Spellings:
         if not asked or not self._is_asked_for(asked, scopes, given):
             return None
         return self._copied_to_host(call, function, scopes, given)
+
+    def asks_like(self, call: ast.Call, scopes: tuple[Scope, ...]) -> bool:
+        """Whether it asks for a copy to where what may be another tensor is: `x.to(self.ids, non_blocking=True)`."""
+        told = [each.value for each in call.keywords if each.arg == "other"] or call.args[:1]
+        name = last_name(told[0]) if told and isinstance(told[0], (ast.Name, ast.Attribute)) else None
+        if last_name(call.func) != "to" or name is None or is_dtype(told[0]) or _DEVICES.search(name):
+            return False
+        asked = _asked(call, 2)
+        return (
+            bool(asked) and self._is_asked_for(asked, scopes, _NOTHING) and not self._is_towards_host(call, scopes, {})
+        )
 
     @staticmethod
     def may_copy(call: ast.Call, scopes: tuple[Scope, ...]) -> bool:
@@ -100,7 +114,7 @@ class Spellings:
         if not told or isinstance(told[0], ast.Starred) or is_dtype(told[0]):
             return False
         values = self._values(told[0], scopes, of_defaults=False, given=given)
-        return any(map(_is_host, [told[0], *values]))
+        return id(told[0]) in self.on_host or any(map(_is_host, [told[0], *values]))
 
     def _is_asked_for(self, asked: list[ast.expr], scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
         """Whether `non_blocking` is true."""

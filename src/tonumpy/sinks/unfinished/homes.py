@@ -84,6 +84,11 @@ class Home:
         return list({id(each.call): each for each in calls}.values())
 
     @cached_property
+    def asking_like(self) -> list[ast.Call]:
+        """The calls that copy to where another tensor is."""
+        return [each.call for each in self._sites if self.spellings.asks_like(each.call, each.scopes)]
+
+    @cached_property
     def copied(self) -> list[tuple[Site, ast.expr]]:
         """The calls that copy, each with what it copies."""
         found = ((each, self.spellings.source_of(each.call, each.scopes)) for each in self._sites)

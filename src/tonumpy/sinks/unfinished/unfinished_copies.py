@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 def infer_unfinished(module: Module) -> list[ImplicitConversion]:
     """What is read too early, in the order of the text."""
     source, home = module.source, home_of(module)
+    _note_hosts(module, home)
     reads = _reads_in(home) if home.may_copy else []
     if not reads:
         return []
@@ -54,6 +55,23 @@ def infer_unfinished(module: Module) -> list[ImplicitConversion]:
         if where in ("device", "unknown"):
             found.append(_conversion(read, is_sure=where == "device" and not read.is_doubtful))
     return sorted(found, key=_places)
+
+
+def _note_hosts(module: Module, home: Home) -> None:
+    """Which tensors, by whose place others are copied, are on the CPU."""
+    if not home.asking_like:
+        return
+    calls = {id(call): call for call in home.asking_like}
+    rows = sorted({call.lineno for call in calls.values()})
+    observed = observe(module, find_calls(module.source, rows, lambda call: id(call) in calls), MAX_STATEMENTS_OF_SINKS)
+    for key, seen in observed.items():
+        given = (*seen.arguments.positional[:1], *(value for name, value in seen.arguments.named if name == "other"))
+        if given and all(isinstance(each, Tensor) and each.on_cpu is True for each in members(given[0])):
+            home.spellings.on_host.update(map(id, [*calls[key].args[:1], *_other(calls[key])]))
+
+
+def _other(call: ast.Call) -> list[ast.expr]:
+    return [each.value for each in call.keywords if each.arg == "other"]
 
 
 def _places(found: ImplicitConversion) -> tuple[int, int, int, int]:
