@@ -250,6 +250,21 @@ def outer(x):
     return helper(x)
 
 
+def first(x):
+    return second(x)
+
+
+def second(x):
+    return third(x)
+
+
+def third(x):
+    return outer(x)
+
+
+short = lambda x: {copy}
+
+
 def many(xs):
     return {{"a": [{copy} for x in xs]}}
 
@@ -268,6 +283,8 @@ WAYS_OUT = {
     "by a name": "y = {copy}; {between}; return y.tolist()",
     "by a function": "y = helper(x); {between}; return y.tolist()",
     "by a function of a function": "y = outer(x); {between}; return y.tolist()",
+    "by five functions": "y = first(x); {between}; return y.tolist()",
+    "by a lambda": "y = short(x); {between}; return y.tolist()",
     "by a method": "y = maker.copied(x); {between}; return y.tolist()",
     "by an attribute": "maker.keep(x); {between}; return maker.host.tolist()",
     "by an attribute that a method reads": "maker.keep(x); {between}; return maker.peak()",

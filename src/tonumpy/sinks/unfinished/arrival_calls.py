@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonumpy.sinks.unfinished.homes import Helper
     from tonumpy.text.candidates import Scope
 
-MAX_DEPTH = 3  # of calls that are followed
+MAX_DEPTH = 5  # of calls that are followed
 # What belongs to the function that is walked.
 _OF_ONE_FUNCTION = (
     *("_scopes", "_statement", "_string", "_through", "_given", "_home", "_is_away"),

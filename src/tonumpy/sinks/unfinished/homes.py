@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHARING = (ast.Global, ast.Nonlocal)
 _COPYING = frozenset("to type copy_ _foreach_copy_".split())
-MAX_LEVELS = 3  # of functions that call those that copy
+MAX_LEVELS = 5  # of functions that call those that copy
 # Functions of other files are looked at whose names end with where their result is.
 _SPEAKING = re.compile(rf"(?:{'|'.join(PLACES_NAMED)})\(")
 _LONGEST = 100  # name that is looked for
@@ -70,6 +70,8 @@ class Home:
             for statement in statements_of(body):
                 if isinstance(statement, FUNCTIONS):
                     found[scopes[-1], statement.name] = Helper(statement, (*scopes, statement))
+                elif (function := _lambda_named_by(statement)) is not None:
+                    found[scopes[-1], function.name] = Helper(function, (*scopes, function))
                 if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                     waiting.append((statement.body, (*scopes, statement)))
         return found
@@ -124,6 +126,9 @@ class Home:
     def _makers_by_themselves(self) -> dict[ast.AST, _Maker]:
         """Those of which a call copies."""
         known: dict[ast.AST, _Maker] = {each.scopes[-1]: (each.scopes, False) for each, _ in self.copied}
+        calls = {each.call for each, _ in self.copied}
+        lambdas = (each for each in self.functions.values() if _is_of_lambda(each.node) and calls)
+        known.update((each.node, (each.scopes, False)) for each in lambdas if not calls.isdisjoint(walk(each.node)))
         for site in self._sites:
             if self.spellings.may_copy(site.call, site.scopes) and _gives_something(site.scopes[-1]):
                 known.setdefault(site.scopes[-1], (site.scopes, not _has_host_by_default(site.scopes[-1])))
@@ -225,6 +230,21 @@ class Home:
 
 
 _PATH = re.compile(r"[\w.]*\Z")
+
+
+def _lambda_named_by(statement: ast.stmt) -> ast.FunctionDef | None:
+    """`name = lambda x: ...` as a function of that name."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
+        return None
+    target, function = statement.targets[0], statement.value
+    if not isinstance(target, ast.Name):
+        return None
+    body = ast.copy_location(ast.Return(function.body), function)
+    return ast.copy_location(ast.FunctionDef(target.id, function.args, [body], []), function)
+
+
+def _is_of_lambda(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return function.lineno == function.body[0].lineno and function.col_offset == function.body[0].col_offset
 
 
 def _has_host_by_default(function: Scope) -> bool:
