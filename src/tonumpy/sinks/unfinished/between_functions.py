@@ -75,12 +75,9 @@ def read_by_name(
 
 
 def _are_called(home: Home, writer: Helper, reader: Helper) -> bool:
-    """Whether one function, or the module, calls both, or the one the other: its walk tells."""
-    for scope in (home.source.tree, *(each.node for each in home.functions.values())):
-        called = home.called_in(scope)
-        if {writer.node.name, reader.node.name} <= called or (scope is reader.node and writer.node.name in called):
-            return True
-    return False
+    """Whether one function, or the module, calls both, or the reader the writer: its walk tells."""
+    of_writer = home.callers.get(writer.node.name, set())
+    return reader.node in of_writer or not of_writer.isdisjoint(home.callers.get(reader.node.name, set()))
 
 
 def _parameters(reader: Helper, cls: str) -> Iterator[str]:

@@ -187,6 +187,15 @@ class Home:
             found = self._called[scope] = frozenset(last_name(each.func) or "" for each in calls)
         return found
 
+    @cached_property
+    def callers(self) -> dict[str, set[Scope]]:
+        """The functions, and the module, that call a function, by the last part of its name."""
+        found: dict[str, set[Scope]] = {}
+        for scope in (self.source.tree, *(each.node for each in self.functions.values())):
+            for name in self.called_in(scope):
+                found.setdefault(name, set()).add(scope)
+        return found
+
     def is_shared(self, name: str, inner: tuple[Scope, ...], outer: tuple[Scope, ...]) -> bool:
         """Whether what a name holds in one function is what it holds in another, or in the module."""
         root = name.partition(".")[0].partition("[")[0]

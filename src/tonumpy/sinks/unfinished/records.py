@@ -38,11 +38,14 @@ class Records:
 
     def _fields_of(self, cls: ast.ClassDef) -> list[str]:
         """Those of its bases first."""
-        targets = (each.target for each in cls.body if isinstance(each, ast.AnnAssign))
-        own = [each.id for each in targets if isinstance(each, ast.Name)]
-        bases = (self._classes.get(last_name(each) or "") for each in cls.bases)
-        inherited = (self._fields_of(each) for each in bases if each not in (None, cls) and _is_record(each))
-        return list(dict.fromkeys((*(field for fields in inherited for field in fields), *own)))
+        found: list[str] = []
+        line = [cls]  # a class and its bases, each once
+        for each in line:
+            targets = (part.target for part in each.body if isinstance(part, ast.AnnAssign))
+            found = [*(target.id for target in targets if isinstance(target, ast.Name)), *found]
+            bases = (self._classes.get(last_name(base) or "") for base in each.bases)
+            line += (base for base in bases if base is not None and base not in line and _is_record(base))
+        return list(dict.fromkeys(found))
 
     def given(self, call: ast.Call) -> list[tuple[str, ast.expr]] | None:
         """What each field of a record is given that a call makes; None where it makes none."""
