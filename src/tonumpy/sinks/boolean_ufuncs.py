@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ImplicitConversion, Mask
-from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import Chain
-from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.inference.lattice.reasons import GIVEN, Reason
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import NonTensor, Symbol, Tensor, Unknown, is_number
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_MASKS, MAX_STATEMENTS_OF_SINKS
@@ -105,7 +104,7 @@ def _depends_on_callers(value: Value) -> bool:
 def _conversion(use: Use, observed: Observations, containers: Observations, search: Uses) -> ImplicitConversion | None:
     subscript = _subscript(use)
     seen = None if subscript is None else containers.get(id(subscript))
-    is_array = seen is not None and dimensions_of(seen.receiver) is not None
+    is_array = seen is not None and _is_array(seen.receiver)
     is_array = is_array or (subscript is not None and search.is_given_to_torch(subscript.value, use.scopes))
     is_tensor = seen is not None and any(isinstance(each, Tensor) for each in members(seen.receiver))
     is_refused = isinstance(use.node, ast.Call) or (is_tensor and _gives_one_value(use, seen))
@@ -135,6 +134,17 @@ def _conversion(use: Use, observed: Observations, containers: Observations, sear
         of_items=None,
         keeps_value=bool(in_torch) and is_direct and (is_tensor or use.is_alone),
         mask=Mask(how, in_torch, tensors),
+    )
+
+
+def _is_array(value: Value) -> bool:
+    """Whether it is an array as far as callers in sight give it, or what has a `copy` and takes a mask: no tensor."""
+    if isinstance(value, Unknown):
+        return value.is_no_tensor
+    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in GIVEN)]
+    return bool(known) and all(
+        isinstance(each, NonTensor) and (each.dimensions is not None or each.what.startswith("numpy."))
+        for each in known
     )
 
 

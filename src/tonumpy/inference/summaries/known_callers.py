@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _CALLED = (Function, BoundMethod)
 # What makes arrays of what its methods are given.
-_OBJECTS_OF_LIBRARIES = ("matplotlib.", "h5py.", "pandas.", "netCDF4.", "zarr.", "xarray.")
+_OBJECTS_OF_LIBRARIES = ("numpy.", "matplotlib.", "h5py.", "pandas.", "netCDF4.", "zarr.", "xarray.")
 
 
 def given_by_all(values: Items[Value]) -> Value:

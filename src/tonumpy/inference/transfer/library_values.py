@@ -137,7 +137,10 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     if name == "numpy":
         return NonTensor("numpy")
     has_no_grad = frame.grad_mode is False or _is_frozen(owner, arguments)
-    return Unknown(Reason.METHOD, None, False if has_no_grad else None)
+    made = Unknown(Reason.METHOD, None, False if has_no_grad else None)
+    # A part of the module that is called with what was cast like it: `net.encoder(x.to(dtype))`.
+    is_part = any(isinstance(each, Tensor) and each.dtype == owner.dtype for each in arguments.positional)
+    return _made_by_cast(owner, "__call__" if is_part else name, made)
 
 
 def _made_by_cast(owner: LibraryObject, name: str, made: Value) -> Value:

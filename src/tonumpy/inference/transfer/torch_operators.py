@@ -48,7 +48,7 @@ TORCH_WORDS = frozenset(
     "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point"
     " type_as masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as"
     " share_memory_ pin_memory to_dense coalesce to_sparse bfloat16 retain_grad data_ptr clamp_ zero_ fill_ add_"
-    " mul_ copy_ log_softmax softmax".split()
+    " mul_ copy_ log_softmax softmax long clamp topk sigmoid".split()
 )
 
 

@@ -37,6 +37,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame
 
+_SORTING = ("sort", "argsort")
 # What a method of a container gives a part of, by the name of the method.
 _OUT_OF_CONTAINER = {
     "get": Reason.TAKEN_OUT,
@@ -93,7 +94,8 @@ def _part_of_container(frame: Frame, receiver: Unknown, name: str, arguments: Ar
 def _believed(frame: Frame, receiver: Unknown, name: str, arguments: Arguments, result: Tensor) -> Value:
     """What a method of a tensor would give: a tensor if the method speaks of torch alone, else what is known of it."""
     frameworks = frame.module.frameworks
-    speaks_torch = name in TORCH_WORDS or arguments.named_value("dim") is not None or _is_cast(name, arguments)
+    named = arguments.named_value("dim") or (name in _SORTING and arguments.named_value("descending"))
+    speaks_torch = name in TORCH_WORDS or bool(named) or _is_cast(name, arguments)
     if (name == "cpu" and not frameworks.speaks_of_torch) or (
         name in ("cpu", "cuda", "detach") and frameworks.hands_out_wrappers
     ):
