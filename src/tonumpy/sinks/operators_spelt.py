@@ -19,6 +19,8 @@ _REDUCED = re.compile(r"\.(?:max|mean|min|sum|item|tolist)\(\)\)*[ \t]*(?:#|$)")
 _PART = r"(?:\.\w+|\[[^\[\]\n]*\]|\([^()\n]*\))"
 _BEHIND = re.compile(rf"{_PART}*(?:[ \t]*(?:[-+*/%@&|^<>]|[=!]=)|(?<=\])[ \t]*=)")
 _KEYED = re.compile(r"[ \t]*\[[-:.\d, \t]*[\[~A-Za-z_]")
+# One that is selected from after a method that keeps its values: `boxes.reshape(1, 4)[keep]`.
+_SELECTED = re.compile(r"\.(?:reshape|copy|astype|ravel)\([^()\n]*\)\[[A-Za-z_~]")
 _BEFORE = re.compile(r"[-+*/%@&|^<>=][ \t]*\(?[\w.\[\]()]*$")
 _OPERATORS = frozenset("-+*/%@&|^<>!")
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
@@ -119,4 +121,5 @@ def _is_operand(text: str, start: int, end: int) -> bool:
         return True
     if after == "[" and _KEYED.match(text, end) is not None:
         return True
-    return after in _PARTS and _BEHIND.match(text, end) is not None
+    is_selected = after == "." and _SELECTED.match(text, end) is not None
+    return is_selected or (after in _PARTS and _BEHIND.match(text, end) is not None)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Without these nothing is known to have one element.
 _WORDS = re.compile(
     r"unsqueeze\(|None[\],]|newaxis|expand_dims|topk\(|keepdim|multinomial\(|:[ ]*1\]|-1:\]|\+ ?1\]|DataLoader\("
-    r"|ensor\(\[|view\(1|reshape\(1|\(1,\)|array\(\["
+    r"|ensor\(\[|view\(1|reshape\(1|\(1,\)|array\(\[|(?:zeros|ones|randn?|empty)\(1,"
 )
 _NAMES = re.compile(r"name|class|label|categor|word|vocab|tag|species|token", re.IGNORECASE)
 _OF_SEQUENCES = re.compile(r"Embedding|LSTM|GRU|RNN|Transformer|[Aa]ttention|tokenizer|input_ids")

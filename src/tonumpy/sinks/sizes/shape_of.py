@@ -35,6 +35,7 @@ from tonumpy.sinks.sizes.spelt_sizes import (
     is_single_loader,
     keeps_dim,
     number_in,
+    numbers_given,
     sizes_in,
 )
 from tonumpy.text.names import last_name, path_of
@@ -71,14 +72,22 @@ class Shapes:
         """What is known of a tensor where a statement begins in a scope."""
         if scope not in self._bodies:
             self._bodies[scope] = ReachingStores(scope.body)
-        return _Reader(self._source, self._bodies[scope]).shape(node, statement)
+        reader = _Reader(self._source, self._bodies[scope], numbers=numbers_given(scope))
+        return reader.shape(node, statement)
 
 
 class _Reader:
-    """Of one tensor; `given`: what a function that is followed is given."""
+    """Of one tensor; `given`: what a function that is followed is given; `numbers`: its parameters that are numbers."""
 
-    def __init__(self, source: Source, stores: ReachingStores, given: dict[str, Shape] | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        stores: ReachingStores,
+        given: dict[str, Shape] | None = None,
+        numbers: frozenset[str] = frozenset(),
+    ) -> None:
         self._source = source
+        self._numbers = numbers
         self._stores = stores
         self._given = given
         self._left = _MAX_STEPS
@@ -97,6 +106,8 @@ class _Reader:
             return self._of_attribute(node, at)
         if isinstance(node, ast.UnaryOp):
             return self.shape(node.operand, at)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return Shape(is_first_one=self.shape(node.left, at).is_first_one)
         if isinstance(node, (ast.BinOp, ast.Compare)):
             left, right = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.left, node.comparators[0])
             return self._of_operands(left, right, at)
@@ -106,9 +117,13 @@ class _Reader:
 
     def _of_operands(self, left: ast.expr, right: ast.expr, at: ast.stmt) -> Shape:
         """Beside a number a tensor keeps its shape; of two nothing is known."""
-        if isinstance(right, ast.Constant):
+        if self._is_number(right):
             return self.shape(left, at)
-        return self.shape(right, at) if isinstance(left, ast.Constant) else UNKNOWN
+        return self.shape(right, at) if self._is_number(left) else UNKNOWN
+
+    def _is_number(self, node: ast.expr) -> bool:
+        is_parameter = isinstance(node, ast.Name) and node.id in self._numbers and not self._stores.gives(node.id)
+        return is_parameter or isinstance(node, ast.Constant)
 
     def _of_list(self, node: ast.List | ast.Tuple, at: ast.stmt) -> Shape:
         if any(isinstance(each, ast.Starred) for each in node.elts) or not node.elts:
@@ -145,6 +160,8 @@ class _Reader:
             if pair is not None:
                 return pair
         whole = self.shape(value, at)
+        if isinstance(value, ast.Call) and whole.rank is None and whole.is_first_one:
+            return Shape(is_first_one=True, most=One.BY_SECOND)  # of a model that gives several
         return Shape(is_first_one=True) if whole.is_batch else UNKNOWN
 
     def _of_item(self, value: ast.expr, name: str, statement: ast.stmt) -> Shape:
@@ -229,7 +246,8 @@ class _Reader:
         given = dict.fromkeys(names, UNKNOWN)
         given.update((name, self.shape(each, at)) for name, each in zip(names, call.args, strict=False))
         given.update((each.arg, self.shape(each.value, at)) for each in call.keywords if each.arg is not None)
-        return _Reader(self._source, ReachingStores(function.body), given).shape(last.value, last)  # type: ignore[attr-defined]
+        reader = _Reader(self._source, ReachingStores(function.body), given, numbers_given(function))
+        return reader.shape(last.value, last)  # type: ignore[attr-defined]
 
     def _of_sample(self, node: ast.expr, at: ast.stmt) -> Shape:
         """Of `Categorical(probs)`, which is given by a name, or stands there."""
@@ -257,6 +275,8 @@ class _Reader:
             return UNKNOWN
         if name in _OF_DATA:
             return self.shape(call.args[0], at)
+        if name == "cdist":
+            return Shape(is_first_one=self.shape(call.args[0], at).is_first_one)
         if name == "expand_dims":
             dim = dim_at(call, 1)
             return UNKNOWN if dim is None else unsqueezed(self.shape(call.args[0], at), dim)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import defaults_of
 from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS
+
+_NUMBERS = ("float", "int")
 
 
 def function_named(name: str, body: list[ast.stmt]) -> ast.FunctionDef | None:
@@ -13,6 +17,20 @@ def function_named(name: str, body: list[ast.stmt]) -> ast.FunctionDef | None:
     places = [*body, *(part for cls in within for part in cls.body)]
     found = [each for each in places if isinstance(each, ast.FunctionDef) and each.name == name]
     return found[0] if len(found) == 1 else None
+
+
+def numbers_given(scope: ast.AST) -> frozenset[str]:
+    """The parameters of a function that are declared numbers, or are ones by default: `threshold=0.5`."""
+    if not isinstance(scope, FUNCTIONS):
+        return frozenset()
+    named = (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)
+    found = {each.arg for each in named if each.annotation is not None and last_name(each.annotation) in _NUMBERS}
+    found |= {name for name, default in defaults_of(scope.args) if _is_number(default)}
+    return frozenset(found)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def is_single_loader(node: ast.expr | None) -> bool:
