@@ -22,7 +22,7 @@ from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.value_facts import held_in, join_fact, members, resting_on
-from tonumpy.inference.lattice.values import Constant, Function, Instance, NonTensor, Symbol, Tensor, Unknown, Value
+from tonumpy.inference.lattice.values import Class, Constant, Function, Instance, NonTensor, Symbol, Tensor, Unknown, Value
 from tonumpy.inference.summaries.budget import (
     MAX_CALLER_DEPTH,
     MAX_CALLER_DEPTH_IN_REPOSITORY,
@@ -167,8 +167,10 @@ class Callers:
 
     def _constructed(self, module: Module, function: Function, owner: ast.ClassDef) -> Entry:
         """What the calls of a class in its module give its constructor, as parameters of which it says nothing itself;
-        others may make its objects as well."""
+        others may make its objects as well. Those of torch's modules are sizes and layers, most often."""
         assert isinstance(function.node, FUNCTIONS)
+        if self._analysis.kinds.is_module(Class(owner, module)):
+            return OUT_OF_SIGHT
         undescribed = _undescribed(function.node)
         calls = constructions_of(module, owner) if undescribed else []
         if not calls or len(calls) > MAX_CALLERS:
