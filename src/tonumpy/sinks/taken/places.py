@@ -22,6 +22,7 @@ from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Sequence as Items
 
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place
@@ -56,6 +57,8 @@ _KEYED = re.compile(
 )
 # What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
 _NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
+# What a name or attribute is given, as it begins; another may stand within: `for key in found: held = {}`.
+_GIVEN = re.compile(r"\b(\w+)(?=[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*))")
 # What may be a key of several parts: `key = (label, guess)`.
 _PAIR = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*\(?((?:\w+[ \t]*,[ \t]*)+\w+)\)?[ \t]*$", re.MULTILINE)
 _PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
@@ -158,7 +161,8 @@ def _rows_of_keys(source: Source) -> set[int]:
     names, text = _names_of_keys(source), source.text
     if not names:
         return set()
-    places = [match.start() for match in _KEYED.finditer(text) if _is_key(match, names, text)]
+    given = cache(lambda: _given_to_names(text))
+    places = [match.start() for match in _KEYED.finditer(text) if _is_key(match, names, given)]
     if held := _dicts_of_defaults(source):
         reads = re.finditer(rf"\b(?:{'|'.join(held)})\[(\w+)\]", text)
         places += [match.start() for match in reads if match[1] in names]
@@ -170,15 +174,22 @@ def _dicts_of_defaults(source: Source) -> set[str]:
     return {match[1] for match in _OF_DEFAULTS.finditer(source.text)} if "defaultdict(" in source.text else set()
 
 
-def _is_key(match: re.Match[str], names: set[str], text: str) -> bool:
+def _is_key(match: re.Match[str], names: set[str], given: Callable[[], dict[str, list[str]]]) -> bool:
     parts = _WORD.findall(match["sought"] or match["key"] or match["first"] or match["given"])
     holder = match["among"] or match["filled"] or match["asked"]
-    return not names.isdisjoint(parts) and not (holder and _holds_no_keys(holder, text))
+    return not names.isdisjoint(parts) and not (holder and _holds_no_keys(given().get(holder, ())))
 
 
-def _holds_no_keys(name: str, text: str) -> bool:
-    given = {match[1] for match in re.finditer(rf"\b{name}[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({{]*)", text)}
+def _holds_no_keys(given: Items[str]) -> bool:
     return bool(given) and all(each.startswith(_NO_HOLDERS) for each in given)
+
+
+def _given_to_names(text: str) -> dict[str, list[str]]:
+    """How what is assigned to each name of a text begins."""
+    found: dict[str, list[str]] = {}
+    for match in _GIVEN.finditer(text):
+        found.setdefault(match[1], []).append(match[2])
+    return found
 
 
 def _names_of_keys(source: Source) -> set[str]:
