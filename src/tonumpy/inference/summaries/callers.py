@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import partial
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
@@ -21,7 +22,7 @@ from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
 from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.value_facts import held_in, join_fact, members, resting_on
+from tonumpy.inference.lattice.value_facts import held_in, join_fact, mapped, members, resting_on
 from tonumpy.inference.lattice.values import (
     Class,
     Constant,
@@ -157,23 +158,23 @@ class Callers:
         undescribed = _undescribed(function.node)
         if not undescribed or any(each.call is None or each.is_submitted for each in references):
             return OUT_OF_SIGHT
-        is_its_own = _name_is_its_own(module, function.node.name)
-
-        def is_meant(_: Module, __: Reference, receiver: Value) -> Fact:
-            return any(self._has_method(each, function, is_its_own) for each in members(receiver))
-
+        is_meant = partial(self._may_have_method, function, _name_is_its_own(module, function.node.name))
         entry = self.join(function, [(module, each) for each in references], is_meant)
         # What one object is given another need not be: nothing of what is a number here and a loss there.
         plain = {name: each for name, each in entry.arguments.items() if name in undescribed and _is_one_kind(each)}
-        return only_what_is_detached(entry._replace(arguments=plain), is_detached, basis)
+        known = only_what_is_detached(entry._replace(arguments=plain), is_detached, basis).arguments
+        return Entry({name: _of_any_object(value) for name, value in known.items()}, None) if known else OUT_OF_SIGHT
 
-    def _has_method(self, value: Value, function: Function, is_its_own: bool) -> bool:
-        if isinstance(value, Unknown):
-            return is_its_own
-        if not isinstance(value, Instance):
-            return False
-        method = self._analysis.classes.method(value.cls, getattr(function.node, "name", ""))
-        return method is not None and method.node is function.node
+    def _may_have_method(self, function: Function, is_its_own: bool, _: Module, __: Reference, receiver: Value) -> Fact:
+        """Whether what a method is called on may be of its class; `is_its_own` says so of what is not known."""
+        for value in members(receiver):
+            if isinstance(value, Unknown) and is_its_own:
+                return True
+            if isinstance(value, Instance):
+                method = self._analysis.classes.method(value.cls, getattr(function.node, "name", ""))
+                if method is not None and method.node is function.node:
+                    return True
+        return False
 
     def _constructed(self, module: Module, function: Function, owner: ast.ClassDef) -> Entry:
         """What the calls of a class in its module give its constructor, as parameters of which it says nothing itself;
@@ -375,6 +376,13 @@ def _is_one_kind(value: Value) -> bool:
     return all(isinstance(each, Tensor) and each.requires_grad is False for each in members(value)) or not any(
         isinstance(each, (Tensor, Constant)) for each in held_in(value)
     )
+
+
+def _of_any_object(value: Value) -> Value:
+    """What a method is given, as far as that speaks for objects that others make: a tensor, on whatever device."""
+    if isinstance(value, Tensor):
+        return Tensor(None, None, certainty="likely", is_number=value.is_number, dimensions=value.dimensions)
+    return mapped(value, _of_any_object)
 
 
 def _name_is_its_own(module: Module, name: str) -> bool:

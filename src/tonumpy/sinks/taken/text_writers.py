@@ -1,5 +1,4 @@
-"""Whether a call writes as JSON, with a function that makes text of what JSON does not know: `json.dump(x, file,
-default=str)`."""
+"""Whether a call writes JSON with a function that makes text of the unknown: `json.dump(x, file, default=str)`."""
 
 from __future__ import annotations
 
