@@ -36,7 +36,7 @@ _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarra
 _COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
 # A loop over a tensor, whose items may be keys: not over what gives numbers or names.
 _LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|os\b|sorted\b)([^\n:]*)")
-_OF_DEFAULTS = re.compile(r"(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:collections\.)?defaultdict\(")
+_OF_DEFAULTS = re.compile(r"(?<!\w)(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:collections\.)?defaultdict\(")
 # What may be a number of a tensor: `best = scores.argmax()`, `label = labels[at]`.
 _NUMBER = re.compile(
     r"^[ \t]*(?:\w+[ \t]*,[ \t]*)*(\w+)[ \t]*=[ \t]*(?![^\n#]*(?:item\(|tolist\(|int\())[\w.]+"
@@ -52,13 +52,13 @@ _TUPLE = rf"\({_PARTS}\)"
 _KEYED = re.compile(
     rf"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+|{_TUPLE})(?:[ \t]+not)?"
     r"[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
-    rf"|(?P<filled>\w*)\[(?:(?P<key>\w+|{_TUPLE}|{_PARTS})\][ \t]*[-+]?=(?!=)|\(?(?P<first>\w+), )"
-    rf"|(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+\b|{_TUPLE})"
+    rf"|(?<!\w)(?P<filled>\w*)\[(?:(?P<key>\w+|{_TUPLE}|{_PARTS})\][ \t]*[-+]?=(?!=)|\(?(?P<first>\w+), )"
+    rf"|(?<!\w)(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+\b|{_TUPLE})"
 )
 # What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
 _NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
 # What a name or attribute is given, as it begins; another may stand within: `for key in found: held = {}`.
-_GIVEN = re.compile(r"\b(\w+)(?=[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*))")
+_GIVEN = re.compile(r"\b(\w+)(?=[ \t]*[:=])(?=[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*))")
 # What may be a key of several parts: `key = (label, guess)`.
 _PAIR = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*\(?((?:\w+[ \t]*,[ \t]*)+\w+)\)?[ \t]*$", re.MULTILINE)
 _PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
