@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import ast
 import sys
-from functools import partial
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
 from tonumpy.inference.index.references import (
     class_around,
     constructions_of,
-    functions_named,
     is_on_self,
     read_by_calls,
     references_to,
 )
-from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.callbacks import caller_of
-from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
 from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.value_facts import held_in, join_fact, mapped, members, resting_on
+from tonumpy.inference.lattice.value_facts import join_fact, resting_on
 from tonumpy.inference.lattice.values import (
     Class,
     Constant,
@@ -31,7 +27,6 @@ from tonumpy.inference.lattice.values import (
     NonTensor,
     Symbol,
     Tensor,
-    Unknown,
     Value,
 )
 from tonumpy.inference.summaries.budget import (
@@ -143,38 +138,11 @@ class Callers:
         if not references or not _may_be_followed(passed_on):
             return OUT_OF_SIGHT
         if owner and not are_all_in_sight and not all(is_on_self(each, owner) for each in references):
-            return self._called_on_objects(module, function, references, speaking_for_others(module, scopes))
+            return OUT_OF_SIGHT  # what else has a method of this name is not known
         entry = self.join(function, [(module, each) for each in references])
         if are_all_in_sight:
             return entry
         return only_what_is_detached(entry, is_free if owner else is_detached, speaking_for_others(module, scopes))
-
-    def _called_on_objects(
-        self, module: Module, function: Function, references: list[Reference], basis: Basis | None
-    ) -> Entry:
-        """What the calls of a method on objects of its class, in its module, give it, as parameters of which it says
-        nothing itself: `recorder.log(loss)`."""
-        assert isinstance(function.node, FUNCTIONS)
-        undescribed = _undescribed(function.node)
-        if not undescribed or any(each.call is None or each.is_submitted for each in references):
-            return OUT_OF_SIGHT
-        is_meant = partial(self._may_have_method, function, _name_is_its_own(module, function.node.name))
-        entry = self.join(function, [(module, each) for each in references], is_meant)
-        # What one object is given another need not be: nothing of what is a number here and a loss there.
-        plain = {name: each for name, each in entry.arguments.items() if name in undescribed and _is_one_kind(each)}
-        known = only_what_is_detached(entry._replace(arguments=plain), is_detached, basis).arguments
-        return Entry({name: _of_any_object(value) for name, value in known.items()}, None) if known else OUT_OF_SIGHT
-
-    def _may_have_method(self, function: Function, is_its_own: bool, _: Module, __: Reference, receiver: Value) -> Fact:
-        """Whether what a method is called on may be of its class; `is_its_own` says so of what is not known."""
-        for value in members(receiver):
-            if isinstance(value, Unknown) and is_its_own:
-                return True
-            if isinstance(value, Instance):
-                method = self._analysis.classes.method(value.cls, getattr(function.node, "name", ""))
-                if method is not None and method.node is function.node:
-                    return True
-        return False
 
     def _constructed(self, module: Module, function: Function, owner: ast.ClassDef) -> Entry:
         """What the calls of a class in its module give its constructor, as parameters of which it says nothing itself;
@@ -369,26 +337,6 @@ def _undescribed(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     parameters = (*given.posonlyargs, *given.args, *given.kwonlyargs)[1:]  # without `self`
     names = {each.arg for each in parameters if each.annotation is None}
     return names - {name for name, _ in defaults_of(given)}
-
-
-def _is_one_kind(value: Value) -> bool:
-    """Whether it is a tensor without grad wherever it is given, or never one."""
-    return all(isinstance(each, Tensor) and each.requires_grad is False for each in members(value)) or not any(
-        isinstance(each, (Tensor, Constant)) for each in held_in(value)
-    )
-
-
-def _of_any_object(value: Value) -> Value:
-    """What a method is given, as far as that speaks for objects that others make: a tensor, on whatever device."""
-    if isinstance(value, Tensor):
-        return Tensor(None, None, certainty="likely", is_number=value.is_number, dimensions=value.dimensions)
-    return mapped(value, _of_any_object)
-
-
-def _name_is_its_own(module: Module, name: str) -> bool:
-    """Whether nothing but one method of the module is known to have a name."""
-    is_common = name in OF_PYTHON | COMMON_METHODS or torch_api.is_of_tensors(name)
-    return not is_common and len(list(functions_named(module, name))) == 1
 
 
 def _first_argument(function: Function) -> Value | None:
