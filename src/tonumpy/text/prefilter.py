@@ -60,7 +60,6 @@ _TAKING = (
     *("from xarray", "from polars", "from csv", "import ruptures", "from ruptures"),
     *("dict(zip(", "({", "return {", " in {"),
     *(" set(", "(set(", "[set(", "frozenset(", "Counter(", ".fromkeys(", "statistics", "= {}", "defaultdict("),
-    *("dumps(", "dump("),
 )
 RISKY_WORDS = (
     *("cuda", "device", ".to(", "requires_grad", "Parameter", "backward", ".xpu", ".npu", *LACKED_BY_NUMPY),
@@ -138,7 +137,12 @@ def may_hold_taken(text: str | bytes) -> bool:
     """Whether a tensor may be taken for values where nothing raises."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and any(map(text.__contains__, _TAKING))
+    return "torch" in text and (any(map(text.__contains__, _TAKING)) or _makes_text_of_unknown(text))
+
+
+def _makes_text_of_unknown(text: str) -> bool:
+    """`json.dump(x, file, default=str)`, and not each file that writes JSON."""
+    return ("dump(" in text or "dumps(" in text) and ("default" in text or "cls" in text)
 
 
 def may_be_of_python(notebook: bytes) -> bool:
