@@ -83,7 +83,7 @@ class Names:
         self.calls: list[ast.Call] = []
         self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.grad_read: set[str] = set()  # the names of which `.grad` is read
-        self._parameters = parameters_of(scope) if isinstance(scope, FUNCTIONS) else frozenset()
+        self._parameters = parameters_of(scope)
         for statement in statements:
             for name, value in _bound(statement):
                 self.parts.setdefault(name, []).append(value)

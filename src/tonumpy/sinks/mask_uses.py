@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cached_property
 from itertools import islice
 
-from tonumpy.inference.index.bindings import imports_among
+from tonumpy.inference.index.bindings import arguments_of, defaults_of, given_to, imports_among
 from tonumpy.inference.index.references import class_around
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls, find_operations
@@ -187,7 +187,7 @@ class Uses:
         function = self._scope[-1] if self._scope else None
         if not isinstance(node, ast.Name) or not isinstance(function, FUNCTIONS):
             return False
-        default = dict(_defaults_of(function.args)).get(node.id)
+        default = dict(defaults_of(function.args)).get(node.id)
         return default is not None and self._full_name_of(default) in UFUNCS
 
     def is_given_to_torch(self, node: ast.expr, scopes: tuple[Scope, ...]) -> bool:
@@ -331,16 +331,7 @@ def _given_by(
     is_static = any(last_name(each) == "staticmethod" for each in getattr(function, "decorator_list", ()))
     if names[:1] in (["self"], ["cls"]) and isinstance(call.func, ast.Attribute) and not is_static:
         del names[0]
-    yield from zip(names, call.args, strict=False)
-    yield from ((each.arg, each.value) for each in call.keywords if each.arg is not None)
-
-
-def _defaults_of(parameters: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    positional = [*parameters.posonlyargs, *parameters.args]
-    start = len(positional) - len(parameters.defaults)
-    yield from ((each.arg, value) for each, value in zip(positional[start:], parameters.defaults, strict=True))
-    pairs = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-    yield from ((each.arg, value) for each, value in pairs if value is not None)
+    yield from given_to(names, call, arguments_of(call)).items()
 
 
 def _is_converted(name: str, function: Scope) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import arguments_of, parameter_names, root_name
+from tonumpy.inference.index.bindings import arguments_of, defaults_of, parameter_names, root_name
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.arrays import keeps_shape
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
@@ -360,7 +360,7 @@ class RiskFlow:
 
     def _given(self, function: FunctionNode, name: str) -> list[Flow]:
         """What the module gives for a parameter."""
-        flows: list[Flow] = [(each, None, None, None) for each in _defaults(function, name)]
+        flows: list[Flow] = [(each, None, None, None) for of, each in defaults_of(function.args) if of == name]
         names = parameter_names(function.args)
         cls = self._index.class_of.get(function)
         is_bound = cls is not None and names[:1] in (["self"], ["cls"])
@@ -408,17 +408,6 @@ def _given_in(call: ast.Call, name: str, parameter: str, at: int | None, names: 
         yield from arguments_of(call)
     else:
         yield from call.args[at : at + 1] if at >= 0 else ()
-
-
-def _defaults(function: FunctionNode, name: str) -> Iterator[ast.expr]:
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    for parameter, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True):
-        if parameter.arg == name:
-            yield value
-    for parameter, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        if parameter.arg == name and default is not None:
-            yield default
 
 
 def _is_annotated(function: FunctionNode, name: str, kind: str) -> bool:

@@ -294,7 +294,7 @@ def words_given(node: ast.expr) -> Iterator[str]:
         yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
 
 
-def decorator_names(node: FunctionNode | ast.Lambda) -> set[str]:
+def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
     """The last part of each decorator's name; none of a lambda."""
     names = set()
     for decorator in () if isinstance(node, ast.Lambda) else node.decorator_list:

@@ -19,16 +19,7 @@ from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
 from tonumpy.inference.lattice.evidence import joined as joined_of
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.value_facts import join_fact, resting_on
-from tonumpy.inference.lattice.values import (
-    Class,
-    Constant,
-    Function,
-    Instance,
-    NonTensor,
-    Symbol,
-    Tensor,
-    Value,
-)
+from tonumpy.inference.lattice.values import Class, Constant, Function, Instance, NonTensor, Symbol, Tensor, Value
 from tonumpy.inference.summaries.budget import (
     MAX_CALLER_DEPTH,
     MAX_CALLER_DEPTH_IN_REPOSITORY,

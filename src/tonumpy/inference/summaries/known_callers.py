@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _CALLED = (Function, BoundMethod)
-# What makes arrays of what its methods are given.
+# Arrays, and what makes some of what its methods are given.
 _OBJECTS_OF_LIBRARIES = ("numpy.", "matplotlib.", "h5py.", "pandas.", "netCDF4.", "zarr.", "xarray.")
 
 
@@ -83,7 +83,7 @@ def only_what_is_detached(entry: Entry, is_enough: Callable[[Value], bool], basi
 
 
 def _draws(value: Value) -> bool:
-    """Whether it is an object of a library whose methods make arrays of what they are given: the axes of a plot."""
+    """Whether it is an array, or of a library whose methods make some of what they are given: the axes of a plot."""
     return any(isinstance(each, NonTensor) and each.what.startswith(_OBJECTS_OF_LIBRARIES) for each in members(value))
 
 

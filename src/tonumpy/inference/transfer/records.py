@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.index.bindings import decorator_names
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members
@@ -37,10 +38,7 @@ def _of_instance(record: Instance) -> Mapping | None:
 def _fields(node: ast.ClassDef) -> list[str]:
     """Those that its own body declares; nothing of a class that extends another one."""
     bases = [last_name(each) for each in node.bases]
-    is_dataclass = any(
-        last_name(each.func if isinstance(each, ast.Call) else each) == "dataclass" for each in node.decorator_list
-    )
-    if bases != ["NamedTuple"] and not (is_dataclass and not bases):
+    if bases != ["NamedTuple"] and not ("dataclass" in decorator_names(node) and not bases):
         return []
     return [
         each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import parameter_names
+from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names
 from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.lattice.values import LibraryObject, Mapping, NonTensor, Unknown, Value
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -72,12 +72,11 @@ def _is_returned(call: ast.Call, scopes: tuple[Scope, ...], calls_left: int) -> 
 def _is_given_sets(name: str, function: FunctionNode, module: Scope, calls_left: int) -> bool:
     """Whether the calls of a function in its module give a parameter nothing but sets."""
     names = parameter_names(function.args)
-    at = names.index(name) - (names[0] in OWN)
+    names = names[names[0] in OWN :]
     given: list[bool] = []
     for scope in (module, *(each for each in walk(module) if isinstance(each, FUNCTIONS))):
         for call in _calls_within(scope, function.name):
-            named = next((each.value for each in call.keywords if each.arg == name), None)
-            value = named if named is not None or not 0 <= at < len(call.args) else call.args[at]
+            value = given_to(names, call, arguments_of(call)).get(name)
             given.append(_is_set(value, (module, scope), calls_left))
     return bool(given) and all(given)
 

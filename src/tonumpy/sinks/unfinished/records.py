@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from tonumpy.inference.index.bindings import decorator_names
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -63,10 +64,7 @@ class Records:
 
 def _is_record(cls: ast.ClassDef) -> bool:
     """Whether its constructor is made from its fields."""
-    decorators = (each.func if isinstance(each, ast.Call) else each for each in cls.decorator_list)
-    is_told = any(last_name(each) in _DECORATORS for each in decorators) or any(
-        last_name(each) in _BASES for each in cls.bases
-    )
+    is_told = not _DECORATORS.isdisjoint(decorator_names(cls)) or any(last_name(each) in _BASES for each in cls.bases)
     return is_told and not any(isinstance(each, FUNCTIONS) and each.name == "__init__" for each in cls.body)
 
 
