@@ -272,15 +272,15 @@ def _search_expression(
             string = node  # type: ignore[assignment]
         children = children_of(node)
         if kind in search.kinds and search.is_wanted(node):
-            stack.extend((child, string, here, False) for child in reversed(children[1:]))
+            stack += [(child, string, here, False) for child in reversed(children[1:])]
             stack.append((node, string, here, True))
             stack.append((children[0], string, here, False))
         elif isinstance(node, ast.IfExp):
             stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
             stack.append((node.test, string, here, False))
             stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
-        else:
-            stack.extend((child, string, here, False) for child in reversed(children))
+        elif children:
+            stack += [(child, string, here, False) for child in reversed(children)]  # a generator is a call for each
 
 
 def _stored_in(function: ast.AST) -> list[ast.AST]:

@@ -14,6 +14,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken import text_writers
+from tonumpy.sinks.taken.key_places import METHODS_OF_KEYS, PLAIN_LOOPS, dicts_of_defaults, rows_of_keys
 from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -22,7 +23,6 @@ from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from collections.abc import Sequence as Items
 
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place
@@ -34,50 +34,19 @@ _OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 # Tables whose comparisons and indices take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
-# A loop over a tensor, whose items may be keys: not over what gives numbers or names.
-_LOOP = re.compile(r"\bfor[ \t]+([\w, \t()]+?)[ \t]+in[ \t]+(?!range\b|os\b|sorted\b)([^\n:]*)")
-_OF_DEFAULTS = re.compile(r"(?<!\w)(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:collections\.)?defaultdict\(")
-# What may be a number of a tensor: `best = scores.argmax()`, `label = labels[at]`.
-_NUMBER = re.compile(
-    r"^[ \t]*(?:\w+[ \t]*,[ \t]*)*(\w+)[ \t]*=[ \t]*(?![^\n#]*(?:item\(|tolist\(|int\())[\w.]+"
-    r"(?:[^\n#]*\.arg(?:max|min)\(|\[\w+\][ \t]*(?:#|$))",
-    re.MULTILINE,
-)
-# What callers may give: `def remember(seen, label):`, but for what is declared to be something else.
-_PARAMETERS = re.compile(r"^[ \t]*def[ \t]+\w+\(([^)]*)\)", re.MULTILINE)
-_PARAMETER = re.compile(r"(?:^|,)[ \t\n]*(\w+)[ \t]*(?=,|$|:[^,]*Tensor)")
-_PARTS = r"(?:[^()\[\]\n]|\([^()\n]*\))*"  # of a tuple: `label, guess.item()`
-_TUPLE = rf"\({_PARTS}\)"
-# Where a name is a key, or is looked for: the name and what holds it, in either order.
-_KEYED = re.compile(
-    rf"\b(?:if|and|or|not|return)[ \t]+(?P<sought>\w+|{_TUPLE})(?:[ \t]+not)?"
-    r"[ \t]+in[ \t]+(?:\w+\.)*(?P<among>\w*)"
-    rf"|(?<!\w)(?P<filled>\w*)\[(?:(?P<key>\w+|{_TUPLE}|{_PARTS})\][ \t]*[-+]?=(?!=)|\(?(?P<first>\w+), )"
-    rf"|(?<!\w)(?P<asked>\w*)\.(?:get|setdefault|pop|add|discard)\((?P<given>\w+\b|{_TUPLE})"
-)
-# What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
-_NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
-# What a name or attribute is given, as it begins; another may stand within: `for key in found: held = {}`.
-_GIVEN = re.compile(r"\b(\w+)(?=[ \t]*[:=])(?=[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*))")
-# What may be a key of several parts: `key = (label, guess)`.
-_PAIR = re.compile(r"^[ \t]*(\w+)[ \t]*=[ \t]*\(?((?:\w+[ \t]*,[ \t]*)+\w+)\)?[ \t]*$", re.MULTILINE)
-_PLAIN_LOOPS = ("named_", ".items(", ".keys(", "parameters(", ".values(", "tolist(", "state_dict", ".numpy(", "range(")
-_METHODS_OF_KEYS = ("get", "setdefault", "pop", "add", "discard")
 # What a set or dict is made of one by one, each its own key: `{label: 1 for label in labels}`.
 _COMPREHENSION = re.compile(
     r"\{[ \t]*(\w+)[ \t]*(?::[^{}\n]*)?[ \t]for[ \t]+[^\n]*?\bin[ \t]+(?!range\b|os\b|sorted\b)([^\n]*)"
 )
 _OF_PYTHON = ("set", "frozenset")  # other objects have such methods
-_OF_EVERY_DICT = frozenset((*_METHODS_OF_KEYS, "union", "map"))
-_NUMBERS_AND_NAMES = frozenset("_ name key epoch step self param module".split())
+_OF_EVERY_DICT = frozenset((*METHODS_OF_KEYS, "union", "map"))
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
-_WORD = re.compile(r"\w+")
 
 
 def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[Site | OperationSite]:
     """The places at which a tensor may be taken for values; `with_text`: also where it is text for people."""
     roots = frozenset(root for root in _roots() if root in source.text)
-    names, keys = _names_called(roots, with_text), _rows_of_keys(source)
+    names, keys = _names_called(roots, with_text), rows_of_keys(source)
     return [*_calls(source, names, keys, risks), *_operations(source, keys, risks)]
 
 
@@ -100,7 +69,7 @@ def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -
     operated = _COMPARED.finditer(source.text) if _TABLES.search(source.text) else ()
     made = {source.position_at(each.start()).row for each in _comprehensions(source)}
     if rows := sorted(keys.union(made, (source.position_at(each.start()).row for each in operated))):
-        of_defaults = _dicts_of_defaults(source)
+        of_defaults = dicts_of_defaults(source)
         for site in candidates.find_operations(source, rows, _KINDS, lambda node: _is_meant(node, of_defaults)):
             if (site.node.lineno in keys or not _has_other_key(site.node)) and _may_be_taken(site, risks):
                 yield site
@@ -108,7 +77,7 @@ def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -
 
 def _comprehensions(source: Source) -> Iterator[re.Match[str]]:
     for match in _COMPREHENSION.finditer(source.text):
-        if not any(word in match[2] for word in _PLAIN_LOOPS):
+        if not any(word in match[2] for word in PLAIN_LOOPS):
             yield match
 
 
@@ -121,7 +90,7 @@ def _roots() -> frozenset[str]:
 @cache
 def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
     """The last parts of the names; those of NumPy, which tensors have too, behind a dot."""
-    found = set(_METHODS_OF_KEYS)
+    found = set(METHODS_OF_KEYS)
     for name, places in table().functions.items():
         library = name.partition(".")[0]
         is_sought = library in roots or library == "builtins"
@@ -154,58 +123,6 @@ def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
 def _is_given_pairs(call: ast.Call) -> bool:
     """`dict(zip(labels, names))`."""
     return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
-
-
-def _rows_of_keys(source: Source) -> set[int]:
-    """Where what a loop goes through, a part or the place of a maximum is a key, or is looked for."""
-    names, text = _names_of_keys(source), source.text
-    if not names:
-        return set()
-    given = cache(lambda: _given_to_names(text))
-    places = [match.start() for match in _KEYED.finditer(text) if _is_key(match, names, given)]
-    if held := _dicts_of_defaults(source):
-        reads = re.finditer(rf"\b(?:{'|'.join(held)})\[(\w+)\]", text)
-        places += [match.start() for match in reads if match[1] in names]
-    return {source.position_at(place).row for place in places}
-
-
-def _dicts_of_defaults(source: Source) -> set[str]:
-    """The names, and attributes, of dicts whose items are made where one is read: equal keys have an item each."""
-    return {match[1] for match in _OF_DEFAULTS.finditer(source.text)} if "defaultdict(" in source.text else set()
-
-
-def _is_key(match: re.Match[str], names: set[str], given: Callable[[], dict[str, list[str]]]) -> bool:
-    parts = _WORD.findall(match["sought"] or match["key"] or match["first"] or match["given"])
-    holder = match["among"] or match["filled"] or match["asked"]
-    return not names.isdisjoint(parts) and not (holder and _holds_no_keys(given().get(holder, ())))
-
-
-def _holds_no_keys(given: Items[str]) -> bool:
-    return bool(given) and all(each.startswith(_NO_HOLDERS) for each in given)
-
-
-def _given_to_names(text: str) -> dict[str, list[str]]:
-    """How what is assigned to each name of a text begins."""
-    found: dict[str, list[str]] = {}
-    for match in _GIVEN.finditer(text):
-        found.setdefault(match[1], []).append(match[2])
-    return found
-
-
-def _names_of_keys(source: Source) -> set[str]:
-    """The names that loops bind, or that are given a number of a tensor, and those of pairs that are made of these."""
-    text, asked = source.text, set(_NUMBERS_AND_NAMES)
-    names = {match[1] for match in _NUMBER.finditer(text)}
-    names.update(name for match in _PARAMETERS.finditer(text) for name in _PARAMETER.findall(match[1]))
-    for match in _LOOP.finditer(text):
-        if not any(word in match[2] for word in _PLAIN_LOOPS):
-            bound = _WORD.findall(match[1])[match[2].startswith("enumerate(") :]  # without the number
-            names.update(bound)
-            # What is asked for what it gives is a dict: `for key in held: held[key]`.
-            asked.update(name for name in bound if f"{match[2]}[{name}]" in text)
-    names -= asked
-    pairs = _PAIR.finditer(source.text) if names else ()
-    return names | {match[1] for match in pairs if names.intersection(_WORD.findall(match[2]))}
 
 
 def _rows_with(words: str, source: Source) -> Iterator[int]:
@@ -247,7 +164,7 @@ def _is_writer_of_numbers(site: Site) -> bool:
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
-    if last_name(site.call.func) in _METHODS_OF_KEYS:
+    if last_name(site.call.func) in METHODS_OF_KEYS:
         return _reaches(site.call.args[:1], site, risks)
     given = (*site.call.args, *(each.value for each in site.call.keywords))
     return _reaches(given, site, risks)
