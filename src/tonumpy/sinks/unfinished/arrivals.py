@@ -175,7 +175,7 @@ class Walk(Calls):
         """Whether a test is of a device, a stream or an event, or of a flag that is set in sight: where it fails, there
         has been no copy."""
         parts = [node for node in walk(test) if isinstance(node, (ast.Name, ast.Attribute, ast.Constant))]
-        names = {part for node in parts for part in re.split(r"\W|_", _word_of(node))}
+        names = {part for node in parts for part in re.split(r"\W|_", _word_of(node).lower())}
         return not names.isdisjoint(words.OF_DEVICES) or any(
             isinstance(node, ast.Name) and node.id in self._flags for node in parts
         )
