@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NOTHING: Mapping[str, ast.expr] = {}
 _PLACES = {"to": 2, "type": 1, "copy_": 1, "_foreach_copy_": 2}  # of `non_blocking`
+_VIEWS = frozenset("narrow view view_as unsqueeze squeeze transpose permute select".split())
 _DEVICES = re.compile("device|dev|gpu|cuda|rank|dtype|type|place", re.IGNORECASE)
 _FACTORIES = frozenset("empty zeros ones full tensor rand randn arange empty_like zeros_like from_numpy".split())
 
@@ -101,13 +102,16 @@ class Spellings:
         text = self._source.text
         if "pin_memory" not in text:
             return frozenset()
-        return frozenset(
-            name
+        given = [
+            (name, node.value)
             for node in walk(self._source.tree)
-            if isinstance(node, ast.Assign) and _pins(node.value)
+            if isinstance(node, ast.Assign)
             for target in node.targets
             if (name := root_name(target)) is not None
-        )
+        ]
+        pinned = {name for name, value in given if _pins(value)}
+        views = {name for name, value in given if (viewed := _viewed(value)) is not None and root_name(viewed) in pinned}
+        return frozenset(pinned | views)
 
     def _is_towards_host(self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
         told = [each.value for each in call.keywords if each.arg in ("device", "other")] or call.args[:1]
@@ -200,6 +204,18 @@ def _pins(node: ast.expr) -> bool:
         else:
             node = node.value
     return False
+
+
+def _viewed(node: ast.expr) -> ast.expr | None:
+    """What `slots[turn]` and `rows.narrow(0, 0, n)` are parts of, in the same memory."""
+    viewed = None
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = viewed = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            node = viewed = node.func.value
+        else:
+            return viewed
 
 
 def _is_false(node: ast.expr) -> bool:
