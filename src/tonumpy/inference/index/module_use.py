@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="
+_PRINTS = r"(?m)^print\("  # in no branch: a library prints where something is missing
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 
 
@@ -79,8 +80,8 @@ class Use:
     def is_script(self) -> bool:
         """Run as a program, so that the calls of its functions are all in sight. So is a notebook.
 
-        A program without a guard shows itself by what importing it would do: read the command line, train a model, or
-        call one of its own functions for its effect alone.
+        A program without a guard shows itself by what importing it would do: read the command line, train a model,
+        print, or call one of its own functions for its effect alone.
         """
         if self._source.cell_rows is not None or self.has_main_guard:
             return True
@@ -101,6 +102,8 @@ class Use:
         if any(isinstance(function, ast.Attribute) and function.attr == "backward" for function in functions):
             return True
         called = {function.id for function in functions if isinstance(function, ast.Name)}
+        if "print" in called and re.search(_PRINTS, self._source.text):
+            return True
         return any(isinstance(each, FUNCTIONS) for name in called for each in self._names.bindings.get(name, ()))
 
 
