@@ -15,6 +15,7 @@ from tonumpy.sinks.unfinished.arrival_expressions import Expressions
 from tonumpy.sinks.unfinished.arrival_names import literal, owner_of
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Copy
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name, path_of
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -291,6 +292,8 @@ class Calls(Expressions):
 
     def _block_by_method(self, call: ast.Call, name: str) -> None:
         """What waits for a tensor that is on a device waits for the copies before it as well."""
+        if self._is_of_host(call):
+            return
         is_forced = name == "numpy" and bool(call.keywords)
         given = _device_given(call)
         is_moved = name == "to" and bool(given) and is_cpu_literal(given[0])
@@ -298,6 +301,13 @@ class Calls(Expressions):
             self._block_on_stream()
         elif not words.is_harmless(call.func) and torch_api.tensor_method(name) is None:
             self._doubt()
+
+    def _is_of_host(self, call: ast.Call) -> bool:
+        """Whether a method is called on what has arrived: `mask.any().item()`."""
+        if root_name(call.func) not in self._state.on_host:
+            return False
+        called = (each.func for each in walk(call.func) if isinstance(each, ast.Call))
+        return not any(last_name(each) in words.QUIET for each in called)
 
     def _function(self, call: ast.Call, name: str) -> Copies:
         held = self._all(_given(call))

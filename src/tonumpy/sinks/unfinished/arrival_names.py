@@ -125,6 +125,8 @@ class Names:
         if isinstance(value, ast.Dict) and held:
             self._bind_keys(name, value)
         self._note_kind(name, value)
+        has_arrived = isinstance(value, ast.Call) and last_name(value.func) == "cpu"
+        (self._state.on_host.add if has_arrived else self._state.on_host.discard)(name)
         if not held and self._is_on_device(value):
             self._state.on_device.add(name)
         elif name not in self._copied:

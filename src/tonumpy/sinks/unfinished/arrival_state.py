@@ -60,12 +60,14 @@ class State:
         self.names = names
         self.pending = pending
         self.on_device = on_device  # names of what is, or is made of, a tensor that is copied to the host
+        self.on_host: set[str] = set()  # names of what has arrived there: `mask.cpu()`
         self.waited: set[str] = set()  # streams that the current one waits for
         self.made: set[Copy] = set()  # on the way here
         self.parts_read: set[tuple[Copy, str]] = set()  # of many copies that one call makes, by their keys
 
     def copied(self) -> State:
         other = State(dict(self.names), dict(self.pending), set(self.on_device))
+        other.on_host = set(self.on_host)
         other.waited = set(self.waited)
         other.made = set(self.made)
         other.parts_read = set(self.parts_read)
@@ -77,6 +79,7 @@ class State:
         for copy, doubt in other.pending.items():
             self.pending[copy] = self.pending.get(copy, False) or doubt
         self.on_device |= other.on_device
+        self.on_host &= other.on_host
         self.waited &= other.waited
         self.made |= other.made
         self.parts_read &= other.parts_read

@@ -110,7 +110,7 @@ class Spellings:
             if (name := root_name(target)) is not None
         ]
         pinned = {name for name, value in given if _pins(value)}
-        views = {name for name, value in given if (viewed := _viewed(value)) is not None and root_name(viewed) in pinned}
+        views = {name for name, value in given if (whole := _viewed(value)) is not None and root_name(whole) in pinned}
         return frozenset(pinned | views)
 
     def _is_towards_host(self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
