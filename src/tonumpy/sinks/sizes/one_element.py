@@ -11,7 +11,7 @@ import re
 
 from tonumpy.inference.index.syntax_lowering import stored_in
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.sinks.shapes import may_be_a_tensor
+from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.sizes.shape_of import Shapes
 from tonumpy.sinks.sizes.shapes_known import One
 from tonumpy.text.names import last_name
@@ -42,7 +42,7 @@ class Singles:
 
     def holds(self, index: ast.expr, array: ast.expr, site: OperationSite) -> bool:
         """Whether an index has one element, and is no number, as far as the function at hand tells."""
-        if self._shapes is None or not may_be_a_tensor(index, {}):
+        if self._shapes is None or not may_be_a_tensor_or_mask(index):
             return False
         shape = self._shapes.shape_of(index, site.statement, site.scopes[-1])
         return _is_of_one(shape, index, array, site, self._source)
