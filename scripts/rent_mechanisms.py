@@ -281,7 +281,12 @@ MECHANISMS = (
     ),
     Mechanism(
         "gradients that are lost (TNP203)",
-        ("inference/lost_gradients.py", "inference/loss_functions.py", "rules/lost_gradient.py"),
+        (
+            "inference/lost_gradients.py",
+            "inference/array_flow.py",
+            "inference/loss_functions.py",
+            "rules/lost_gradient.py",
+        ),
         lambda: (gives("lost_gradients:loses_gradient", None),),
     ),
     Mechanism(

@@ -1,15 +1,15 @@
 """Finds where torch uses what NumPy makes of a tensor: there a conversion of the tensor would cut its gradient.
 
-By names, as in lost_gradients.py, but a name is what was last bound to it before the line.
+By names, as in array_flow.py, but a name is what was last bound to it before the line.
 """
 
 from __future__ import annotations
 
 import ast
 
+from tonumpy.inference.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.references import class_around
-from tonumpy.inference.lost_gradients import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS

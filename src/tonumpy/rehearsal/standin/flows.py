@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
+from tonumpy.inference.array_flow import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sighting import Spot
 from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.standin.texts import tree_of
