@@ -6,6 +6,7 @@ import ast
 
 from tonumpy.inference.index.bindings import (
     FunctionNode,
+    decorator_names,
     is_name,
     is_super,
     parameter_names,
@@ -35,6 +36,15 @@ class Members(NamedTuple):
     fields: dict[str, Field]
     functions: list[FunctionNode]  # the methods and what else has their names, as the setters of properties
     classes: dict[str, ast.ClassDef]
+
+
+def fields_of_record(node: ast.ClassDef) -> dict[str, ast.AnnAssign]:
+    """Those of a dataclass or NamedTuple that its own body declares; none of a class that extends another one."""
+    bases = [last_name(each) for each in node.bases]
+    if bases != ["NamedTuple"] and not ("dataclass" in decorator_names(node) and not bases):
+        return {}
+    declared = (each for each in node.body if isinstance(each, ast.AnnAssign))
+    return {each.target.id: each for each in declared if isinstance(each.target, ast.Name)}
 
 
 def members_defined(node: ast.ClassDef) -> Members:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
@@ -267,6 +268,10 @@ class Attributes:
             given = None if place is None else instance.arguments.get(place, name)
             if given is not None:
                 return self._analysis.parameters.combine_annotation(given, declared)
+        elif isinstance(declared, Tensor) and not _is_set_by_others(name, owner.module.source.text):
+            given = self._analysis.callers.given_to_fields(instance.cls).get(name)
+            if given is not None:
+                return given
         if field.value is not None and not self._analysis.classes.members(owner).methods.get("__init__"):
             default = default_of_field(frame, field.value)
             if isinstance(default, (Unknown, Nothing)):
@@ -320,6 +325,11 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.device_taint)
     return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)
+
+
+def _is_set_by_others(name: str, text: str) -> bool:
+    """Whether an attribute of this name is bound on anything but `self`."""
+    return re.search(rf"(?<!\bself)\.{name}[ \t]*(?:[-+*/%@&|^]|//|\*\*)?=(?!=)", text) is not None
 
 
 def fields_taken(members: Members) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
+from tonumpy.inference.index.class_bodies import fields_of_record, members_defined
 from tonumpy.inference.index.references import (
     class_around,
     constructions_of,
@@ -29,6 +31,7 @@ from tonumpy.inference.summaries.budget import (
 from tonumpy.inference.summaries.caller_evidence import said_of_all
 from tonumpy.inference.summaries.closed_world import (
     all_callers_are_known,
+    all_objects_are_known,
     is_called_in_its_module,
     is_special,
     keeps_callers_known,
@@ -47,7 +50,7 @@ from tonumpy.text.names import path_of, qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tonumpy.inference.index.module import Module
     from tonumpy.inference.index.references import Reference
@@ -64,6 +67,9 @@ if TYPE_CHECKING:
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.summaries.users import Calls
     from tonumpy.inference.transfer.frame import Frame
+
+
+_MADE_OF_OTHERS = re.compile(r"(?<![\w.])replace\(|dataclasses\.replace\(")
 
 
 def _left_out(module: Module, node: FunctionNode, bound: str, what: str) -> Entry:
@@ -97,6 +103,7 @@ class Callers:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._depth = 0
+        self._constructors: dict[ast.ClassDef, Function] = {}  # of dataclasses, which have none in their text
 
     def of(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry:
         """The entry joined over all calls of a function; if some calls may be out of sight, only facts that hold for
@@ -148,6 +155,19 @@ class Callers:
         entry = self.join(function, [(module, each) for each in calls])
         plain = {name: value for name, value in entry.arguments.items() if name in undescribed}
         return only_what_is_detached(entry._replace(arguments=plain), is_detached, _speaking(module, owner.name, calls))
+
+    def given_to_fields(self, cls: Class) -> Mapping[str, Value]:
+        """What the calls of a dataclass or NamedTuple give its fields, where all of them are in sight."""
+        module, owner = cls.module, cls.node
+        fields = {} if "__init__" in members_defined(owner).methods else fields_of_record(owner)
+        if not fields or self._depth >= MAX_CALLER_DEPTH or not all_objects_are_known(module, owner):
+            return {}
+        calls = constructions_of(module, owner)
+        if not calls or len(calls) > MAX_CALLERS or _MADE_OF_OTHERS.search(module.source.text):
+            return {}
+        if owner not in self._constructors:
+            self._constructors[owner] = Function(_constructor_of(owner, fields), module, cls)
+        return self.join(self._constructors[owner], [(module, each) for each in calls]).arguments
 
     def _in_repository(self, module: Module, scopes: Items[ast.AST], function: Function) -> Entry | None:
         """The join of the calls in all files of the repository; None where one may be out of sight."""
@@ -320,6 +340,14 @@ def _place_of_calls(group: list[tuple[Module, Reference]]) -> tuple[str, tuple[s
 def _may_be_followed(passed_on: list[Reference]) -> bool:
     """Whether a function is passed on nowhere, or at one place as an argument: of two, one may be out of sight."""
     return not passed_on or (len(passed_on) == 1 and passed_on[0].passed_to is not None)
+
+
+def _constructor_of(owner: ast.ClassDef, fields: dict[str, ast.AnnAssign]) -> ast.FunctionDef:
+    """The one that a dataclass gets, as far as its parameters go."""
+    places = {"lineno": owner.lineno, "col_offset": owner.col_offset}
+    parameters = [ast.arg("self", None, None, **places)]
+    parameters += [ast.arg(name, each.annotation, None, **places) for name, each in fields.items()]
+    return ast.FunctionDef("__init__", ast.arguments([], parameters, None, [], [], None, []), [], [], **places)
 
 
 def _undescribed(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

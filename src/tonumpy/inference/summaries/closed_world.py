@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tonumpy.inference.index.bindings import parameter_names
+from tonumpy.inference.index.module_names import tree_of
 from tonumpy.inference.index.references import (
     class_around,
     is_called_on_self_alone,
@@ -59,6 +61,16 @@ def all_callers_are_known(module: Module, scopes: Items[ast.AST]) -> bool:
     top = scopes[1]
     assert isinstance(top, (ast.ClassDef, *FUNCTIONS))
     return takes_nothing or not may_be_imported(module, top.name)
+
+
+def all_objects_are_known(module: Module, owner: ast.ClassDef) -> bool:
+    """True if no code outside the module makes objects of a class, nor does a class that extends it: it stands at the
+    top of a test or script."""
+    if not (module.use.is_test or module.use.is_script) or owner not in tree_of(module.source).body:
+        return False
+    if module.names.lists(owner) or module.use.is_in_package or may_be_imported(module, owner.name):
+        return False
+    return re.search(rf"\bclass[ \t]+\w+\([^)]*\b{owner.name}\b", module.source.text) is None
 
 
 def is_special(name: str) -> bool:

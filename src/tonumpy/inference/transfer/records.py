@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-
-from tonumpy.inference.index.bindings import decorator_names
+from tonumpy.inference.index.class_bodies import fields_of_record
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import Instance, Mapping, Unknown
 from tonumpy.lazy_typing import TYPE_CHECKING
-from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value
@@ -27,19 +24,9 @@ def as_dict(value: Value | None) -> Value | None:
 
 
 def _of_instance(record: Instance) -> Mapping | None:
-    fields, arguments = _fields(record.cls.node), record.arguments
+    fields, arguments = fields_of_record(record.cls.node), record.arguments
     if not fields or arguments is None or arguments.has_star:
         return None
     given = [(name, arguments.get(at, name)) for at, name in enumerate(fields)]
     held = [(name, value) for name, value in given if value is not None and name not in record.written]
     return Mapping(tuple(held), Unknown(Reason.CONTENT))
-
-
-def _fields(node: ast.ClassDef) -> list[str]:
-    """Those that its own body declares; nothing of a class that extends another one."""
-    bases = [last_name(each) for each in node.bases]
-    if bases != ["NamedTuple"] and not ("dataclass" in decorator_names(node) and not bases):
-        return []
-    return [
-        each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
-    ]
