@@ -5,7 +5,7 @@ from __future__ import annotations
 _PARTS = {
     "h5py": ("attrs",),
     "netCDF4": ("variables", "groups"),
-    "pandas": ("loc", "iloc", "at", "iat"),
+    "pandas": ("loc", "iloc", "at", "iat", "index"),
     "pyvista": ("point_data", "cell_data", "field_data"),
     "scipy": ("variables",),
     "xarray": ("loc",),

@@ -344,10 +344,11 @@ def _may_be_followed(passed_on: list[Reference]) -> bool:
 
 def _constructor_of(owner: ast.ClassDef, fields: dict[str, ast.AnnAssign]) -> ast.FunctionDef:
     """The one that a dataclass gets, as far as its parameters go."""
-    places = {"lineno": owner.lineno, "col_offset": owner.col_offset}
-    parameters = [ast.arg("self", None, None, **places)]
-    parameters += [ast.arg(name, each.annotation, None, **places) for name, each in fields.items()]
-    return ast.FunctionDef("__init__", ast.arguments([], parameters, None, [], [], None, []), [], [], **places)
+    given = [("self", None), *((name, each.annotation) for name, each in fields.items())]
+    row, column = owner.lineno, owner.col_offset
+    parameters = [ast.arg(name, annotation, lineno=row, col_offset=column) for name, annotation in given]
+    arguments = ast.arguments([], parameters, None, [], [], None, [])
+    return ast.FunctionDef("__init__", arguments, [], [], lineno=row, col_offset=column)
 
 
 def _undescribed(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:

@@ -231,7 +231,8 @@ def _in_equality(site: Site | OperationSite, node: ast.Compare, seen: Observatio
 
 def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[ImplicitConversion]:
     key, *put = seen.arguments.positional
-    what = seen.receiver.what if isinstance(seen.receiver, NonTensor) else ""
+    owner = _as_given_in_sight(seen.receiver)
+    what = owner.what if isinstance(owner, NonTensor) else ""
     if isinstance(node.ctx, ast.Load):
         if what == "pandas.iloc":
             yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
@@ -371,9 +372,10 @@ def _given_deep(value: Value, depth: int = 0) -> _Given | None:
 
 def _form_of(tensor: Tensor) -> str:
     """What the table calls a tensor by itself."""
-    if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_number or tensor.is_item)):
+    is_mask = tensor.dtype == "bool"  # `scores.squeeze(1) > 0.5`: what is compared may have had dimensions
+    if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_item or (tensor.is_number and not is_mask))):
         return "number"
-    return "mask" if tensor.dtype == "bool" else "tensor"
+    return "mask" if is_mask else "tensor"
 
 
 def _given_in_list(value: Sequence) -> _Given | None:
@@ -427,9 +429,14 @@ def _is_plain(value: Value) -> bool:
 
 
 def _library_of(value: Value) -> str:
-    """The library whose object it is, as far as callers in sight give it; empty where that is not known."""
-    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _GIVEN)]
-    value = known[0] if len(known) == 1 else value
+    """The library whose object it is; empty where that is not known."""
+    value = _as_given_in_sight(value)
     name = value.what if isinstance(value, NonTensor) else value.name if isinstance(value, LibraryObject) else ""
     root = name.partition(".")[0]
     return root if "." in name and (root in table().operations or root in methods()) else ""
+
+
+def _as_given_in_sight(value: Value) -> Value:
+    """What a value is by the callers in sight, if that is one thing, whatever others may give."""
+    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _GIVEN)]
+    return known[0] if len(known) == 1 else value

@@ -42,7 +42,8 @@ _AMONG = re.compile(r"[ \t]*(?:\w+\.)*(\w*)")
 _INDEXED = re.compile(rf"\[(?<=[\w)\]]\[)(?:({_TUPLE}|{_PARTS})\][ \t]*[-+]?=(?!=)|\(?(\w+), )")
 _ASKED = re.compile(rf"\.(?:{'|'.join(METHODS_OF_KEYS)})\((\w+\b|{_TUPLE})")
 _READ = re.compile(r"\[(\w+)\]")
-_OF_DEFAULTS = re.compile(r"(?<!\w)(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:collections\.)?$")
+# `held = `, and `self.hits, self.last = {}, `, all of whose names may be such.
+_OF_DEFAULTS = re.compile(r"(?<!\w)((?:\w+[ \t]*,[ \t]*(?:\w+\.)*)*\w+)[ \t]*(?::[^=\n]*)?=[^=\n]*$")
 _GIVEN = re.compile(r"[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*)")  # to a name that stands before
 _LAST_WORD = re.compile(r"\w*$")
 _WORD = re.compile(r"\w+")
@@ -68,7 +69,8 @@ def dicts_of_defaults(source: Source) -> set[str]:
     """The names, and attributes, of dicts whose items are made where one is read: equal keys have an item each."""
     text = source.text
     before = (_line_before(text, at) for at in _places_of("defaultdict(", text))
-    return {match[1] for line in before if (match := _OF_DEFAULTS.search(line))}
+    given = (match[1] for line in before if (match := _OF_DEFAULTS.search(line)))
+    return {name.rpartition(".")[2] for names in given for name in re.split(r"[ \t]*,[ \t]*", names)}
 
 
 def _keys(text: str) -> Iterator[tuple[int, str, str]]:
