@@ -11,6 +11,7 @@ from itertools import islice
 from tonumpy.inference.index.bindings import arguments_of, defaults_of, given_to, imports_among
 from tonumpy.inference.index.references import class_around
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from tonumpy.sinks.scope_bindings import bound_in, keyed_in, pairs_of_keys, place_of
 from tonumpy.text.candidates import find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
@@ -111,12 +112,12 @@ class Uses:
         made: dict[str, list[_Calls]] = {}
         for each in scopes:
             self._enter(each)
-            for key, value in _keyed(each[-1]):
+            for key, value in keyed_in(each[-1]):
                 made.setdefault(key, []).append(self._made_of(value))
         keys = {key for key, found in made.items() if all(found)}
         if not keys:
             return {}
-        written = Counter(key for node in walk(self._source.tree) for key, _ in _pairs_of_keys(node))
+        written = Counter(key for node in walk(self._source.tree) for key, _ in pairs_of_keys(node))
         self._keys = {key: _joined(made[key]) for key in keys if written[key] == len(made[key])}
         rows = [row for row, line in enumerate(self._source.text.splitlines(), 1) if any(key in line for key in keys)]
         sites = find_operations(self._source, rows, (ast.Subscript,), self._is_keyed)
@@ -219,7 +220,7 @@ class Uses:
     def _bound_in(self, scope: Scope) -> dict[str, list[ast.expr]]:
         """What the scope binds, which is asked for in each step of the search."""
         if scope not in self._bound:
-            self._bound[scope] = _bound_in(scope)
+            self._bound[scope] = bound_in(scope)
         return self._bound[scope]
 
     def _in_scope(self, scopes: tuple[Scope, ...]) -> Iterator[Use]:
@@ -259,7 +260,7 @@ class Uses:
 
     def _made_of(self, node: ast.expr) -> _Calls:
         """The ufuncs whose result the value is, if it is one."""
-        if (place := _place_of(node)) in self._masks:
+        if (place := place_of(node)) in self._masks:
             return self._masks[place or ""]
         if isinstance(node, ast.BinOp) and isinstance(node.op, _JOINING):
             return self._made_of(node.left) + self._made_of(node.right)
@@ -338,75 +339,3 @@ def _is_converted(name: str, function: Scope) -> bool:
     """`torch.from_numpy(name)`"""
     calls = (each for each in walk(function) if isinstance(each, ast.Call) and last_name(each.func) == "from_numpy")
     return any(isinstance(part, ast.Name) and part.id == name for each in calls for part in each.args)
-
-
-def _keyed(scope: Scope) -> Iterator[tuple[str, ast.expr]]:
-    """What a scope puts under literal keys."""
-    for statement in statements_of(scope.body):
-        if not isinstance(statement, SCOPES):
-            yield from _pairs_of_keys(statement)
-            for part in own_expressions(statement):
-                yield from (pair for node in walk(part) for pair in _pairs_of_keys(node))
-
-
-def _pairs_of_keys(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """`{"bad": x}`, `dict(bad=x)`, `found["bad"] = x`."""
-    if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield key.value, value
-    elif isinstance(node, ast.Call) and last_name(node.func) == "dict":
-        yield from ((each.arg, each.value) for each in node.keywords if each.arg is not None)
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-                yield str(target.slice.value), node.value
-
-
-def _bound_in(scope: Scope) -> dict[str, list[ast.expr]]:
-    """All that a scope binds to each name, attribute of self and item under a literal key, in the order of the text."""
-    bound: dict[str, list[ast.expr]] = {}
-    for statement in statements_of(scope.body):
-        if isinstance(statement, ast.Assign):
-            pairs = [pair for target in statement.targets for pair in _pairs(target, statement.value)]
-        elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
-            pairs = [(statement.target, statement.value)]
-        elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            pairs = _pairs(statement.target, _each_of(statement.iter))
-        else:
-            pairs = []
-        for part in own_expressions(statement):
-            for node in walk(part):
-                if isinstance(node, ast.comprehension):
-                    pairs += _pairs(node.target, _each_of(node.iter))
-        for target, value in pairs:
-            if (place := _place_of(target)) is not None:
-                bound.setdefault(place, []).append(value)
-    return bound
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Each name of an assignment with what it is bound to; with the whole value where its part is not written there."""
-    if not isinstance(target, (ast.Tuple, ast.List)):
-        return [(target, value)]
-    parts: list[ast.expr] = list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else []
-    if len(parts) != len(target.elts):
-        parts = [ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
-    return [pair for each, part in zip(target.elts, parts, strict=True) for pair in _pairs(each, part)]
-
-
-def _each_of(iterated: ast.expr) -> ast.expr:
-    """What stands for an item: the items of what `zip` is given, or the iterable itself."""
-    name = last_name(iterated.func) if isinstance(iterated, ast.Call) else None
-    if isinstance(iterated, ast.Call) and name in ("zip", "enumerate"):
-        numbers = [ast.Constant(0)] if name == "enumerate" else []
-        return ast.Tuple([*numbers, *map(_each_of, iterated.args)], ast.Load())
-    return iterated
-
-
-def _place_of(node: ast.expr) -> str | None:
-    """`mask`, `self.mask`, `batch['mask']`."""
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        owner = path_of(node.value)
-        return None if owner is None else f"{owner}[{node.slice.value!r}]"
-    return path_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
