@@ -74,6 +74,7 @@ class Uses:
         # What functions return, by the class or module around.
         self._helpers: dict[tuple[int, str], tuple[_Calls, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
         self._kept: dict[int, dict[str, _Calls]] = {}  # attributes of self that hold masks, by the class
+        self._given: dict[Scope, dict[str, _Calls]] = {}  # parameters that are given masks
         self._keys: dict[str, _Calls] = {}  # literal keys under which there is nothing else
 
     def found(self) -> Iterator[Use]:
@@ -89,6 +90,7 @@ class Uses:
                 scopes |= self._scopes_calling(names, lambda call: last_name(call.func) in names)
             for each in [each for each in scopes.values() if class_around(each) is not None]:
                 scopes |= self._note_attributes(each)
+            scopes |= self._note_parameters([*scopes.values()])
         except RecursionError:  # a chain of hundreds of calls
             note_cut()
         for each in scopes.values():
@@ -166,6 +168,25 @@ class Uses:
         self._kept[id(owner)] = {name: _joined(made) for name, made in kept.items() if all(made)}
         return methods if self._kept[id(owner)] else {}
 
+    def _note_parameters(self, scopes: list[tuple[Scope, ...]]) -> dict[int, tuple[Scope, ...]]:
+        """The parameters that all calls of a function of the module give masks alone; the functions."""
+        top = self._source.tree.body
+        functions = {each.name: each for each in top if isinstance(each, FUNCTIONS)}
+        given: dict[str, list[dict[str, _Calls]]] = {}
+        for each in scopes:
+            self._enter(each)
+            statements = (each for each in statements_of(each[-1].body) if not isinstance(each, SCOPES))
+            parts = (node for statement in statements for part in own_expressions(statement) for node in walk(part))
+            for call in (each for each in parts if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)):
+                if (function := functions.get(call.func.id)) is not None:  # type: ignore[attr-defined]
+                    made = ((name, self._made_of(node)) for name, node in _given_by(call, function))
+                    given.setdefault(function.name, []).append({name: calls for name, calls in made if calls})
+        for name, calls in given.items():
+            always = set(calls[0]).intersection(*calls[1:])
+            if always and len(re.findall(rf"\b{name}\b", self._source.text)) == len(calls) + 1:
+                self._given[functions[name]] = {each: _joined(call[each] for call in calls) for each in always}
+        return {id(each): (self._source.tree, each) for each in self._given}
+
     @cached_property
     def names(self) -> dict[str, str]:
         """The full names of what the module imports, by its own."""
@@ -209,6 +230,7 @@ class Uses:
     def _enter(self, scopes: tuple[Scope, ...]) -> None:
         """Make it the scope at hand: the places that are given masks alone in it, and the attributes in its class."""
         self._scope, self._masks = scopes, dict(self._kept.get(id(class_around(scopes)), {}))
+        self._masks |= self._given.get(scopes[-1], {})
         bound = self._bound_in(scopes[-1])
         for name, values in [*bound.items(), *bound.items()]:  # twice, as a name may be bound to a later one
             made = [self._made_of(value) for value in values]
