@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import OperationSite, Site
 
 _GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN, Reason.ATTRIBUTE)
+_MADE_OF_GIVEN = (*_GIVEN, Reason.METHOD, Reason.PART_OF_RESULT)
 _OF_OTHERS = (*_GIVEN, Reason.ITEM, Reason.CONTENT, Reason.METHOD)  # what a list may hold that others are given, too
 _OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
 _DEEPEST = 4  # lists and dicts in each other
@@ -438,5 +439,5 @@ def _library_of(value: Value) -> str:
 
 def _as_given_in_sight(value: Value) -> Value:
     """What a value is by the callers in sight, if that is one thing, whatever others may give."""
-    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _GIVEN)]
+    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _MADE_OF_GIVEN)]
     return known[0] if len(known) == 1 else value
