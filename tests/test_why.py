@@ -229,7 +229,7 @@ def test_evidence_of_another_file_is_placed_as_seen_from_here(run_tonumpy: RunTo
 
 
 def test_no_habit_speaks_for_the_cpu_beside_a_device(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
-    module = "import torch\n\na = torch.ones(3, device='cuda')\nb = torch.ones(3)\nprint((a + b).numpy())\n"
+    module = "import torch\n\na = torch.ones(3, device='cuda')\nb = torch.ones(3)\nc = (a + b).numpy()\n"
     (tmp_path / "m.py").write_text(module)
     for said in (run_tonumpy("why", "m.py:5").out, run_tonumpy("check", "--show-evidence").out):
         assert "not on the CPU" in said
