@@ -241,6 +241,23 @@ class Maker:
     def latest(self):
         return self.host
 
+    def pairs(self, xs):
+        for n, x in enumerate(xs):
+            yield n, {copy}
+
+    def __iter__(self):
+        for x in [torch.ones(3).cuda()]:
+            yield {copy}
+
+
+def rounds(xs):
+    for x in xs:
+        yield {copy}
+
+
+def rounds_of_others(xs):
+    yield from rounds(xs)
+
 
 def helper(x):
     return {copy}
@@ -290,6 +307,12 @@ WAYS_OUT = {
     "by an attribute that a method reads": "maker.keep(x); {between}; return maker.peak()",
     "by a property": "maker.keep(x); {between}; return maker.latest.tolist()",
     "by a field": "y = record(x); {between}; return y.value.tolist()",
+    "by a generator": "for y in rounds([x]): {between}; return y.tolist()",
+    "by a generator of a generator": "for n, y in enumerate(rounds_of_others([x])): {between}; return y.tolist()",
+    "by a generator's next": "y = next(rounds([x])); {between}; return y.tolist()",
+    "by a list of a generator": "ys = list(rounds([x])); {between}; return [y.tolist() for y in ys]",
+    "by a method that is a generator": "for n, y in maker.pairs([x]): {between}; return y.tolist()",
+    "by an object": "for y in maker: {between}; return y.tolist()",
     "by containers": 'ys = many([x.cuda() for x in xs]); {between}; return [y.tolist() for y in ys["a"]]',
 }
 READ_BY_METHODS = {19, 22}  # told of whatever the last function does

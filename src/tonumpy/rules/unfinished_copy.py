@@ -9,10 +9,11 @@ non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocki
 `.cpu()`, wait for nothing.
 
 Copy and read must be visible in one function; or the copy in a function or method whose result is read: `def
-to_cpu(t): return t.to("cpu", non_blocking=True)`, also in lists, dicts and fields of objects, and of another file where
-its name ends with `cpu`, `host`, `device` or `offload`. At medium confidence: a copy that a method keeps in an
-attribute and another one reads; a method of an object of unknown class, by its name; and a field of such an object, if
-one class of the module has it and only copies are stored there. The finding stands at the first read.
+to_cpu(t): return t.to("cpu", non_blocking=True)`, also in lists, dicts and fields of objects, from a generator or an
+object that a loop goes through, and of another file where its name ends with `cpu`, `host`, `device` or `offload`. At
+medium confidence: a copy that a method keeps in an attribute and another one reads; a method of an object of unknown
+class, by its name; and a field of such an object, if one class of the module has it and only copies are stored there.
+The finding stands at the first read.
 
 Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of the stream or of an event that
 was recorded after the copy, a blocking read of another tensor of the same stream (`.item()`, `.cpu()`, `.nonzero()`, a

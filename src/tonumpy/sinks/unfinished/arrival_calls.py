@@ -28,7 +28,7 @@ MAX_DEPTH = 5  # of calls that are followed
 # What belongs to the function that is walked.
 _OF_ONE_FUNCTION = (
     *("_scopes", "_statement", "_string", "_through", "_given", "_home", "_is_away"),
-    *("_returned", "_returns", "_left", "_is_reached", "_parts", "_flags", "_containers", "_known_arrays"),
+    *("_returned", "_yielded", "_returns", "_left", "_is_reached", "_parts", "_flags", "_containers", "_known_arrays"),
 )
 
 
@@ -120,7 +120,7 @@ class Calls(Expressions):
         of_object = _renamed(self._state.names, owner, owner).values() if owner in self._owners else ()
         receiver = [call.func.value] if isinstance(call.func, ast.Attribute) else []
         given = (self._value(each, is_known=True) for each in (*receiver, *_given(call)))
-        return any(each.itself in pending for each in chain.from_iterable(chain(of_object, given)))
+        return any(each.is_ahead or each.itself in pending for each in chain.from_iterable(chain(of_object, given)))
 
     def _makes_copy(self, node: ast.expr) -> bool:
         """`read(x.to("cpu", non_blocking=True))`"""
@@ -138,6 +138,9 @@ class Calls(Expressions):
         found = self._returned_by(call, helper)
         if helper.is_guessed:
             self._doubt()
+            self._ahead.update(
+                (each.itself, self._ahead[each.itself]._replace(is_doubtful=True)) for each in found if each.is_ahead
+            )
         for each in call.args:
             if (root := root_name(each)) is not None and found:
                 self._state.on_device.add(root)
@@ -156,7 +159,7 @@ class Calls(Expressions):
         if helper.home is None:
             own.update(self._shared(names, helper.scopes, around))
         self._scopes, self._through, self._given = helper.scopes, (*self._through, call), given
-        self._returned, self._returns, self._left, self._string = NO_COPIES, [], [], None
+        self._returned, self._yielded, self._returns, self._left, self._string = NO_COPIES, None, [], [], None
         self._parts, self._flags, self._containers, self._known_arrays = set(), set(), set(), set()
         if helper.home is not None:
             self._home, self._is_away = helper.home, True
@@ -168,6 +171,9 @@ class Calls(Expressions):
         self._entered.pop()
         found = self._held_by("self") if is_constructor(node) else self._returned
         self._join_returns()
+        yielded = self._yielded
+        if yielded is not None:
+            found = self._made_ahead(yielded, waits=self._is_waited_for_at_last(yielded, helper))
         for name, value in kept.items():
             setattr(self, name, value)
         left = _renamed(self._state.names, "self", owner)
@@ -177,6 +183,7 @@ class Calls(Expressions):
             names[name] = held
             self._note_owner(name)
         self._state.names, self._state.on_device = names, on_device
+        self._leave_out(yielded or (), left)
         return found
 
     def _shared(
@@ -248,7 +255,8 @@ class Calls(Expressions):
         name = function.attr
         if name in words.FILLING:
             given = self._all(_given(call))
-            self._hold(owner_of(function.value), given if name in words.FILLING_BY_MANY else parts.in_list(given))
+            given = self._all_drawn(given) if name in words.FILLING_BY_MANY else parts.in_list(given)
+            self._hold(owner_of(function.value), given)
             return parts.of_item(held) if name == "setdefault" else NO_COPIES
         held_by_given = [(each, self._value(each)) for each in _given(call)]
         if torch_api.tensor_method(name) is not None and name not in words.QUIET:
@@ -310,10 +318,10 @@ class Calls(Expressions):
         return not any(last_name(each) in words.QUIET for each in called)
 
     def _function(self, call: ast.Call, name: str) -> Copies:
-        held = self._all(_given(call))
         root, builtin = root_name(call.func), name if isinstance(call.func, ast.Name) else ""
         if builtin in words.PASSING:
-            return held
+            return self._passed_on(_given(call), builtin)
+        self._all(_given(call))
         if builtin in words.NOT_READING or (root in self._home.torch and name in words.NOT_READING_IN_TORCH):
             return NO_COPIES
         if builtin in words.READING_BUILTINS:

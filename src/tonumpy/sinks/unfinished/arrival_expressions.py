@@ -9,7 +9,8 @@ from tonumpy.inference.index.bindings import parameter_names, root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
-from tonumpy.sinks.unfinished.arrival_names import Names, literal, owner_of, place_of
+from tonumpy.sinks.unfinished.arrival_names import literal, owner_of, place_of
+from tonumpy.sinks.unfinished.arrival_rounds import Rounds
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, Read
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name, path_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MAX_NODES = 20_000  # that one function's walk may look at
 
 
-class Expressions(Names):
+class Expressions(Rounds):
     """The part of a walk that is about one expression."""
 
     @abstractmethod
@@ -74,15 +75,8 @@ class Expressions(Names):
             found |= held if key is None else parts.in_dict(held, literal(key) or "")
         return found
 
-    def _whole(self, node: ast.Starred | ast.Await) -> Copies:
+    def _awaited(self, node: ast.Await) -> Copies:
         return self._value(node.value)
-
-    def _handed_out(self, node: ast.Yield | ast.YieldFrom) -> Copies:
-        """What goes on with it reads it, and may wait before it does, and before it comes back."""
-        if node.value is not None:
-            self._value(node.value)
-        self._doubt()
-        return NO_COPIES
 
     def _named(self, node: ast.NamedExpr) -> Copies:
         held = self._value(node.value)
@@ -162,14 +156,19 @@ class Expressions(Names):
         return held
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Copies:
+        held = NO_COPIES
         for each in node.generators:
-            self._bind_loop(each.target, self._value(each.iter), each.iter)
+            held |= (iterable := self._iterable(each.iter))
+            self._bind_loop(each.target, iterable, each.iter)
             for test in each.ifs:
                 self._test(test)
         if isinstance(node, ast.DictComp):
             self._value(node.key)
-            return parts.in_dict(self._value(node.value))
-        return parts.in_list(self._value(node.elt))
+            found = parts.in_dict(self._value(node.value))
+        else:
+            found = parts.in_list(self._value(node.elt))
+        self._went_on(held)
+        return found
 
     def _of_lambda(self, node: ast.Lambda, held: Copies) -> Copies:
         before = dict(self._state.names)
@@ -284,7 +283,8 @@ _STEPS: dict[type[ast.expr], Callable[[Expressions, Any], Copies]] = {
     **dict.fromkeys((ast.List, ast.Tuple, ast.Set), Expressions._items),
     ast.Dict: Expressions._dict,
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), Expressions._comprehension),
-    **dict.fromkeys((ast.Starred, ast.Await), Expressions._whole),
+    ast.Starred: Expressions._starred,
+    ast.Await: Expressions._awaited,
     ast.NamedExpr: Expressions._named,
     ast.IfExp: Expressions._either,
     ast.BoolOp: Expressions._any_of,

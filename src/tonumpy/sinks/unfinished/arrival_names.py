@@ -12,7 +12,7 @@ from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, State
 from tonumpy.text.names import last_name, path_of
 
 if TYPE_CHECKING:
-    from tonumpy.sinks.unfinished.arrival_state import Read
+    from tonumpy.sinks.unfinished.arrival_state import Ahead, Copy, Read
     from tonumpy.sinks.unfinished.homes import Home
     from tonumpy.text.candidates import Scope
 
@@ -33,6 +33,8 @@ class Names:
         self._entered: list[ast.AST] = []
         self._returned: Copies = NO_COPIES
         self._returns: list[State] = []
+        self._yielded: dict[Copy, bool] | None = None  # what a generator has handed out on its way, each with doubts
+        self._ahead: dict[Copy, Ahead] = {}
         self._given: dict[str, ast.expr] = {}  # what a call has given the parameters of the function
         self._arrays_of: dict[str, str] = {}  # arrays in the memory of a pinned tensor, each with its name
         self._streams: list[str] = []
@@ -45,6 +47,9 @@ class Names:
         self._copied: frozenset[str] = frozenset()  # the names of what is copied somewhere in the function
         self._given_by: dict[int, Copies] = {}  # what calls have given when they were last looked at, by their ids
         self._properties: dict[int, ast.Call] = {}  # calls that stand for what asks for a property, by the ids of that
+        self._iterated: dict[
+            int, Copies
+        ] = {}  # what objects that were gone through hand out, by the ids of their nodes
         self.records_made: dict[ast.Call, dict[str, Copies]] = {}  # in the function itself, with what fields hold
         self.handed: set[ast.AST] = set()  # functions that were given what holds copies, on their way or not
         self._owners: set[str] = set()  # what some attributes of are among the names
@@ -66,23 +71,6 @@ class Names:
             self._bind_name(name, held, value)
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, held, value)
-
-    def _bind_loop(self, target: ast.expr, held: Copies, iterable: ast.expr) -> None:
-        """The target of a loop to what that gets of an iterable, which holds copies."""
-        name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
-        targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
-        given = iterable.args if isinstance(iterable, ast.Call) else []
-        if name == "zip" and len(given) == len(targets):
-            for each, part in zip(targets, given, strict=True):
-                self._bind_loop(each, self._value(part, is_known=True), part)
-        elif name == "enumerate" and given and len(targets) == 2:
-            self._bind(targets[0], NO_COPIES, _NUMBER)
-            self._bind_loop(targets[1], self._value(given[0], is_known=True), given[0])
-        elif name == "items" and len(targets) == 2:
-            self._bind(targets[0], NO_COPIES, _NUMBER)
-            self._bind(targets[1], parts.iterated(held), iterable)
-        else:
-            self._bind(target, parts.iterated(held), iterable)
 
     def _bind_parts(self, targets: list[ast.expr], held: Copies, value: ast.expr) -> None:
         """Each target to its part of a tuple that is written there, or of a record; else each to all that the value
@@ -121,6 +109,7 @@ class Names:
         names[name] = held
         self._note_owner(name)
         self._given.pop(name, None)
+        self._recorded.pop(name, None)  # it is another event
         self._parts.discard(name)
         if isinstance(value, ast.Dict) and held:
             self._bind_keys(name, value)
@@ -168,7 +157,6 @@ class Names:
 
 
 _CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.Tuple, ast.ListComp, ast.DictComp, ast.SetComp)
-_NUMBER = ast.Constant(0)
 _MAKERS = frozenset("list dict set tuple deque defaultdict OrderedDict".split())
 
 

@@ -17,7 +17,9 @@ class Copy(NamedTuple):
 
     Where it is held: the field of an object (dotted, the outermost first), the number of lists around the dict or tuple
     that holds it, -1 if none does, its literal key there, or "#" with its position, and the key by which it was taken
-    out of one."""
+    out of one.
+
+    `is_ahead`: a generator, or what else one goes through, makes it when it is asked for the next."""
 
     call: ast.Call
     scopes: tuple[Scope, ...]
@@ -30,6 +32,7 @@ class Copy(NamedTuple):
     lists: int = -1
     key: str = ""
     part: str = ""
+    is_ahead: bool = False
 
     @property
     def itself(self) -> Copy:
@@ -51,6 +54,14 @@ class Read(NamedTuple):
     is_doubtful: bool
     others: bool
     is_by_method: bool
+
+
+class Ahead(NamedTuple):
+    """What is known of a copy that is made when the next is asked for. `waits`: what makes it may wait for it when it
+    is asked again."""
+
+    is_doubtful: bool
+    waits: bool
 
 
 class State:

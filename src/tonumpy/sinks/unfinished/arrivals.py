@@ -13,6 +13,7 @@ from itertools import chain
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
@@ -196,7 +197,7 @@ class Walk(Calls):
         around, self._left = self._left, []
         if isinstance(statement, ast.While):
             self._test(statement.test)
-        held = NO_COPIES if isinstance(statement, ast.While) else self._value(statement.iter)
+        held = NO_COPIES if isinstance(statement, ast.While) else self._iterable(statement.iter)
         before = self._state.copied()
         for _ in range(2):
             if not isinstance(statement, ast.While):
@@ -212,6 +213,7 @@ class Walk(Calls):
                 self._state.join(each)
             self._grow_old()
             held |= {each._replace(is_old=True) for each in held}
+        self._went_on(held)
         self._left = around
         self._block(statement.orelse)
 
@@ -235,7 +237,8 @@ class Walk(Calls):
                 self._streams.append(path_of(context.args[0]) or "a stream")
                 entered += 1
             if item.optional_vars is not None:
-                self._bind(item.optional_vars, held, context)
+                given = parts.iterated(held) if any(each.is_ahead for each in held) else held
+                self._bind(item.optional_vars, self._drawn(given), context)
         self._block(statement.body)
         del self._streams[len(self._streams) - entered :]
         for item in statement.items:

@@ -12,6 +12,7 @@ from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.receivers import Receivers
 from tonumpy.sinks.unfinished.records import Records
+from tonumpy.sinks.unfinished.stream_words import ITERATING
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS, PLACES_NAMED, may_hold_copies
@@ -30,6 +31,7 @@ _SHARING = (ast.Global, ast.Nonlocal)
 _COPYING = frozenset("to type copy_ _foreach_copy_".split())
 MAX_LEVELS = 5  # of functions that call those that copy
 # Functions of other files are looked at whose names end with where their result is.
+_OF_OBJECTS = frozenset(("__init__", *ITERATING))  # methods that are called where the class is named
 _SPEAKING = re.compile(rf"(?:{'|'.join(PLACES_NAMED)})\(")
 _LONGEST = 100  # name that is looked for
 
@@ -262,7 +264,12 @@ def _has_host_by_default(function: Scope) -> bool:
 
 
 def _gives_something(function: Scope) -> bool:
-    return any(isinstance(each, ast.Return) and each.value is not None for each in statements_of(function.body))
+    """Whether it returns something, or may be a generator."""
+    return any(
+        (isinstance(each, ast.Return) and each.value is not None)
+        or (isinstance(each, (ast.Expr, ast.Assign)) and isinstance(each.value, (ast.Yield, ast.YieldFrom)))
+        for each in statements_of(function.body)
+    )
 
 
 class _Names:
@@ -279,8 +286,8 @@ class _Names:
     ) -> _Names:
         names = cls(properties)
         for (owner, name), each in functions.items():
-            if each.node in known and name == "__init__":
-                names.functions[owner] = known[each.node][1]
+            if each.node in known and name in _OF_OBJECTS:
+                names.functions[owner] = known[each.node][1] and names.functions.get(owner, True)
             elif each.node in known:
                 (names.methods.setdefault(owner, {}) if owner else names.functions)[name] = known[each.node][1]
         return names
