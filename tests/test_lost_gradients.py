@@ -62,3 +62,38 @@ def test_what_is_left_alone_trains() -> None:
 def test_a_model_of_arrays_trains_nothing() -> None:
     lost = functions_of("lost")
     assert not is_learnt(lambda net: lost["by_a_model_given"](lost["Rooted"](net), X, TARGET))
+
+
+BY_FUNCTIONS = "by_a_function through_two_functions weighed of_an_array under_the_same_name".split()
+
+
+@pytest.mark.parametrize("name", BY_FUNCTIONS)
+def test_a_leaf_made_of_what_a_function_gives_trains_nothing(name: str) -> None:
+    lost = functions_of("lost_in_functions")
+    assert not is_learnt(lambda net: lost[name](net, X, TARGET))
+
+
+def test_a_leaf_made_of_what_a_method_gives_trains_nothing() -> None:
+    lost = functions_of("lost_in_functions")
+    assert not is_learnt(lambda net: lost["Fitting"](net).of_each_row(X))
+    assert not is_learnt(lambda net: lost["Fitting"](net).by_a_method_that_trains(X))
+    assert not is_learnt(lambda net: lost["Fitting"](net).by_a_method_that_returns_it(X))
+    spring = lost["Spring"]()
+    lost["by_a_function_that_is_given"](spring, X[0].numpy())
+    assert spring.stiffness.grad is None
+
+
+def test_what_is_trained_on_beside_what_a_function_gives_trains() -> None:
+    clean = functions_of("clean_in_functions")
+    assert is_learnt(lambda net: clean["shown"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["kept_beside"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["as_a_weight"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["as_a_number"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["of_a_part"](net, X))
+    assert is_learnt(lambda net: clean["probed"](net, X))
+    assert is_learnt(lambda policy: clean["Critic"](policy, policy).by_its_policy(policy, X))
+    assert clean["attacked"](X, TARGET).any()
+    assert clean["handed_on"](X, TARGET).grad.any()
+    balanced = clean["Balanced"](torch.nn.Linear(3, 3))
+    balanced.learn(X)
+    assert balanced.share.grad

@@ -10,9 +10,9 @@ import re
 from functools import cached_property
 
 from tonumpy.inference.habits import label_name, loader_name
-from tonumpy.inference.index.bindings import Import, arguments_of, is_false, parameters_of, root_name
+from tonumpy.inference.index.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
 from tonumpy.inference.index.references import references_to
-from tonumpy.inference.loss_functions import calls_model, is_loss_called, makes_loss
+from tonumpy.inference.loss_functions import calls_model, is_loss_called, is_number_kept, makes_loss, numbers_given
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -47,6 +47,7 @@ class Names:
         self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.grad_read: set[str] = set()  # the names of which `.grad` is read
         self._parameters = parameters_of(scope)
+        self._scope = scope
         for statement in statements:
             for name, value in _bound(statement):
                 self.parts.setdefault(name, []).append(value)
@@ -163,15 +164,25 @@ class Names:
         last = max((value.lineno for value in before), default=0)
         return not before or any(holds(value, nodes, made) for value in before if value.lineno == last)
 
-    def is_made_alone(self, module: Module, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
-        """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
+    def is_made_alone(
+        self, module: Module, value: ast.expr, nodes: set[int], names: set[str], arrays: Collection[int] = ()
+    ) -> bool:
+        """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient; the other
+        nodes given are known to be arrays."""
         if not holds(value, nodes, names):
             return False
-        roots = self._roots(module, value, nodes, set())
-        learning = [root for root in roots if _may_learn(module, root, self._parameters)]
-        return not learning or (self._is_made_to_learn(nodes, names) and all(map(self._is_compared, learning)))
+        roots = self._roots(module, value, nodes.union(arrays), set())
+        learning = [root for root in roots if _may_learn(module, root, self._parameters) and not self._is_number(root)]
+        return not learning or (self.is_made_to_learn(nodes, names) and all(map(self._is_compared, learning)))
 
-    def _is_made_to_learn(self, nodes: set[int], names: set[str]) -> bool:
+    def _is_number(self, root: ast.Name | ast.Call) -> bool:
+        return isinstance(root, ast.Name) and root.id in self._numbers
+
+    @cached_property
+    def _numbers(self) -> set[str]:
+        return numbers_given(self._scope)
+
+    def is_made_to_learn(self, nodes: set[int], names: set[str]) -> bool:
         """Whether one of the nodes is made to require grad, as `backward` raises where nothing else in a loss does."""
         return any(
             is_set_to_learn(call) and (id(call) in nodes or holds(call.func, nodes, names)) for call in self.calls
@@ -186,6 +197,22 @@ class Names:
         losses = (call for call in self.calls if _LOSS.search(last_name(call.func) or ""))
         return {id(each) for call in losses for part in arguments_of(call) if (each := _with_methods(part)) is not None}
 
+    def detaches(self, value: ast.expr, nodes: set[int]) -> bool:
+        """Whether something that a value is made of is detached here, outside of the nodes."""
+        waiting: list[ast.AST] = [value]
+        seen: set[str] = set()
+        while waiting:
+            node = waiting.pop()
+            if id(node) in nodes:
+                continue
+            if isinstance(node, ast.Attribute) and node.attr == "detach":
+                return True
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                waiting += self.parts.get(node.id, ())
+            waiting += parts_that_make(node)
+        return False
+
     def _roots(self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
         """The names that a value is made of, and that the function does not bind, and the calls that make or call what
         may learn; what is in the nodes is not gone into."""
@@ -199,6 +226,8 @@ class Names:
                 if self._may_learn(node, nodes) or (is_loss and calls_model(module, node.func)):
                     yield node
                 waiting += arguments_of(node) if is_loss else children_of(node)
+            elif isinstance(node, ast.Attribute) and read_name(node.value) == "self":
+                waiting += [] if is_number_kept(module, node.attr) else [node.value]
             elif not isinstance(node, ast.Name):
                 waiting += children_of(node)
             elif node.id not in self.parts:

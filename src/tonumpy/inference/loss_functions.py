@@ -1,12 +1,13 @@
-"""Which functions compute a loss of what they are given alone, and which call a model of their own; by names."""
+"""What is a loss or a number and learns nothing, and which functions call a model of their own; by names."""
 
 from __future__ import annotations
 
 import ast
 import re
 
-from tonumpy.inference.index.bindings import Import, parameter_names, read_name, root_name
+from tonumpy.inference.index.bindings import Import, defaults_of, parameter_names, read_name, root_name
 from tonumpy.inference.index.references import functions_named
+from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
@@ -62,6 +63,38 @@ def _is_variable(module: Module, root: str | None) -> bool:
     bound = module.names.bindings.get(root or "")
     is_made = bool(bound) and not all(isinstance(each, (Import, *SCOPES)) for each in bound or ())
     return is_made or (root or "").startswith("self.")
+
+
+def numbers_given(function: ast.AST) -> set[str]:
+    """The parameters of a function that are numbers by their defaults or annotations."""
+    if not isinstance(function, FUNCTIONS):
+        return set()
+    arguments = function.args
+    found = {name for name, default in defaults_of(arguments) if _is_number(default)}
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return found | {each.arg for each in every if each.annotation and read_name(each.annotation) in ("float", "int")}
+
+
+def is_number_kept(module: Module, name: str) -> bool:
+    """Whether the module writes numbers alone to the attributes of this name: `self.weight = 0.1`."""
+    return module.derived_of(_is_number_kept, name)
+
+
+def _is_number_kept(module: Module, name: str) -> bool:
+    are_numbers: list[bool] = []
+    for scope in walk(module.tree):
+        if isinstance(scope, ast.ClassDef):
+            are_numbers += (_is_number(value) for value in stored_in(scope.body, name))
+        elif isinstance(scope, FUNCTIONS):
+            given = numbers_given(scope)
+            stored = stored_in_attributes(scope, name)
+            are_numbers += (_is_number(each) or (isinstance(each, ast.Name) and each.id in given) for each in stored)
+    return bool(are_numbers) and all(are_numbers)
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
 
 
 def is_of_target(made_by: ast.expr) -> bool:

@@ -9,25 +9,42 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, trained
-from tonumpy.inference.index.bindings import arguments_of, given_to
-from tonumpy.inference.index.references import calls_of_objects, class_around, places_that_name
+from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, trained
+from tonumpy.inference.habits import label_name
+from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names, root_name
+from tonumpy.inference.index.references import (
+    calls_of_objects,
+    class_around,
+    functions_named,
+    is_on_self,
+    places_that_name,
+    references_to,
+)
 from tonumpy.inference.loss_functions import OF_LOSSES, is_of_target, trained_in
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
+    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
     from tonumpy.text.candidates import Candidate, Scope
+
+
+LEVELS = 2  # of functions that hand an array on
 
 
 @lru_cache(maxsize=1)  # one text may hold any number of candidates
 def _may_train_on_arrays(text: str) -> bool:
     trains = "backward(" in text or any(f"{word}(" in text for word in OF_LOSSES)
     return trains and any(f"{word}(" in text for word in INTO_TORCH)
+
+
+@lru_cache(maxsize=1)
+def _may_make_leaves(text: str) -> bool:
+    return "requires_grad" in text
 
 
 def loses_gradient(module: Module, candidate: Candidate) -> int | None:
@@ -38,18 +55,119 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     names = module.derived(Names, scopes[-1])
     arrays = names.made_of({id(candidate.call)})
     returned = {id(each) for each in names.calls if brings_back(each, {id(candidate.call)}, arrays)}
-    if not returned or any(map(is_of_target, names.makers_of(candidate.receiver))):
+    is_given = _may_make_leaves(module.source.text) and _is_returned(scopes, names, {id(candidate.call)}, arrays)
+    if not (returned or is_given) or any(map(is_of_target, names.makers_of(candidate.receiver))):
         return None
+    row = _row_of_loss(module, scopes, names, returned) if returned else None
+    if row is None and is_given and not label_name.is_meant(root_name(candidate.receiver) or ""):
+        return _row_of_leaf(module, scopes)
+    return row
+
+
+def _row_of_loss(
+    module: Module, scopes: tuple[Scope, ...], names: Names, returned: set[int], arrays: Collection[int] = ()
+) -> int | None:
+    """Where a loss is trained on that is made of what is returned to torch alone."""
     tensors = names.made_of(returned)
     if _have_grad_wanted(names, tensors):
         return None
     for loss, row in (*trained(names.calls), *_trained_by_functions(module, names.calls)):
-        if names.is_made_alone(module, loss, returned, tensors):
-            return row
+        if names.is_made_alone(module, loss, returned, tensors, arrays):
+            return None if arrays and _is_handed_on(names, returned, loss) else row
     for value in names.returned:
-        if names.is_made_alone(module, value, returned, tensors) and (_is_loss(scopes) or _is_trained(module, scopes)):
+        is_alone = names.is_made_alone(module, value, returned, tensors, arrays)
+        if is_alone and (_is_loss(scopes) or _is_trained(module, scopes)):
             return value.lineno
     return None
+
+
+def _row_of_leaf(module: Module, scopes: tuple[Scope, ...], levels: int = LEVELS) -> int | None:
+    """The same of an array that a function returns: where it is called, torch is made to require grad of it."""
+    for around, calls in _calls_by_name(module, scopes):
+        names = module.derived(Names, around[-1])
+        arrays = names.made_of(calls)
+        returned = {
+            id(each)
+            for each in names.calls
+            if brings_back(each, calls, arrays) and not names.detaches(each.args[0], calls)
+        }
+        row = None
+        if returned and names.is_made_to_learn(returned, names.made_of(returned)):
+            row = _row_of_loss(module, around, names, returned, calls)
+        if row is None and levels > 1 and _is_returned(around, names, calls, arrays, is_cut_here=False):
+            row = _row_of_leaf(module, around, levels - 1)
+        if row is not None:
+            return row
+    return None
+
+
+def _is_returned(
+    scopes: tuple[Scope, ...], names: Names, nodes: set[int], arrays: set[str], *, is_cut_here: bool = True
+) -> bool:
+    """Whether a function returns what the nodes make, as one of several values or not; if the gradient is not cut here,
+    a nearer place may be, which is to be told instead."""
+    return isinstance(scopes[-1], FUNCTIONS) and any(
+        not isinstance(value, (ast.Tuple, ast.Dict))
+        and holds(value, nodes, arrays)
+        and (is_cut_here or not names.detaches(value, nodes))
+        for value in names.returned
+    )
+
+
+def _is_handed_on(names: Names, leaves: set[int], loss: ast.expr) -> bool:
+    """Whether a leaf is returned as it is, beside the loss: its gradient may be read elsewhere."""
+    kept = {name for name, values in names.parts.items() if any(_leaf(each, leaves) for each in values)}
+    kept.discard(root_name(loss) or "")
+    given = (each for value in names.returned for each in (value.elts if isinstance(value, ast.Tuple) else [value]))
+    return any(isinstance(each, ast.Name) and each.id in kept for each in given)
+
+
+def _leaf(value: ast.expr, leaves: set[int]) -> bool:
+    """`torch.tensor(x)`, `torch.tensor(x).double().requires_grad_()`"""
+    while id(value) not in leaves:
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        value = value.func.value
+    return True
+
+
+def _calls_by_name(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[tuple[Scope, ...], set[int]]]:
+    """The calls of a function, if its name means no other one of the module, with where they stand: by itself, or by a
+    parameter to which it is given."""
+    function, owner = scopes[-1], class_around(scopes)
+    assert isinstance(function, FUNCTIONS)
+    is_only_one = module.derived_of(_only_function, function.name) is not None
+    for reference in references_to(module, scopes):
+        around = reference.scopes
+        if not isinstance(around[-1], (ast.Module, *FUNCTIONS)):
+            continue
+        if not is_only_one and (owner is None or not is_on_self(reference, owner)):
+            continue
+        if reference.call is not None:
+            yield around, {id(reference.call)}
+        elif reference.passed_to is not None:
+            yield from _calls_of_given(module, reference.passed_to, reference.node)
+
+
+def _calls_of_given(
+    module: Module, call: ast.Call, given: ast.expr | None
+) -> Iterator[tuple[tuple[Scope, ...], set[int]]]:
+    """The calls of what a function of the module is given: `fit(net, penalty)`, where `fit` calls `penalty(x)`."""
+    function = module.derived_of(_only_function, last_name(call.func) or "")
+    if function is None:
+        return
+    parameters = parameter_names(function.args)
+    parameters = parameters[1:] if parameters[:1] == ["self"] else parameters
+    for name, value in given_to(parameters, call, arguments_of(call)).items():
+        if value is given:
+            calls = module.derived(Names, function).calls
+            yield (module.tree, function), {id(c) for c in calls if isinstance(c.func, ast.Name) and c.func.id == name}
+
+
+def _only_function(module: Module, name: str) -> FunctionNode | None:
+    """The function or method of this name, if the module defines one alone."""
+    found = list(functions_named(module, name))
+    return found[0] if len(found) == 1 else None
 
 
 def _have_grad_wanted(names: Names, made: set[str]) -> bool:
@@ -93,7 +211,8 @@ def _is_trained(module: Module, scopes: tuple[Scope, ...]) -> bool:
     """Whether the module trains on what a function of it returns."""
     for names, call in (*callers_of(module, scopes), *_calls_of_forward(module, scopes)):
         made = names.made_of({id(call)})
-        if any(names.is_made_alone(module, loss, {id(call)}, made) for loss, _ in trained(names.calls)):
+        are_alone = (names.is_made_alone(module, loss, {id(call)}, made) for loss, _ in trained(names.calls))
+        if not _have_grad_wanted(names, made) and any(are_alone):
             return True
     return False
 

@@ -5,9 +5,11 @@
 Reports a detached conversion whose array returns to torch (`torch.tensor(...)`, `torch.from_numpy(...)`) and is trained
 on: `backward()` is called on the result, in the function itself or in one of the same module that calls it or the
 module whose `forward` it is, or the `forward` of a loss returns it. Nothing else takes part in that loss but labels and
-constants. Where the gradient of the tensor itself is wanted (its `.grad` is read, an optimizer is given it), nothing is
-reported; nor of what a target, teacher, old or reference network gives, by its name, nor where a function of the module
-that computes the loss calls a model of its own.
+constants. The array may leave its function first: one of the module that calls it, or is given it, makes torch require
+grad of what it returns (`loss = torch.tensor(self.penalty(x), requires_grad=True)`), which is known by its name and
+told with medium confidence. Where the gradient of the tensor itself is wanted (its `.grad` is read, an optimizer is
+given it), nothing is reported; nor of what a target, teacher, old or reference network gives, by its name, nor where a
+function of the module that computes the loss calls a model of its own.
 
 ## Why is this bad
 
@@ -50,21 +52,28 @@ There is no fix: only you know which torch functions replace the NumPy code.
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import without_gradient
+from tonumpy.text.candidates import is_in_row
+from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.findings import RepairStyle
+    from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP203"
 ON_BY_DEFAULT = True
-confidence = attrgetter("confidence_of_kind")
+
+
+def confidence(conversion: Conversion) -> Confidence:
+    """As sure as that it is a tensor, but where functions of the module hand its array on: they are known by name."""
+    function, row = conversion.candidate.scopes[-1], conversion.trained_in
+    is_elsewhere = row is not None and isinstance(function, FUNCTIONS) and not is_in_row(function, row)
+    of_kind = conversion.confidence_of_kind
+    return "medium" if is_elsewhere and of_kind == "high" else of_kind
 
 
 def concerns(complete: Complete) -> list[Candidate]:

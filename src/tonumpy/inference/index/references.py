@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
+    from tonumpy.text.candidates import Scope
 
 
 class Reference(NamedTuple):
     """A place that refers to a function; `call` is None if it is passed on without a call."""
 
     call: ast.Call | None
-    scopes: tuple[ast.AST, ...]
+    scopes: tuple[Scope, ...]
     statement: ast.stmt
     is_attribute: bool  # `model.name`, which is no function of the module
     is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
@@ -146,14 +147,14 @@ def read_by_calls(references: Items[Reference], *, asks_for_function: bool) -> t
     return names, set(called.values()) - {SELF}
 
 
-def _collect(statements: list[ast.stmt], scopes: tuple[ast.AST, ...], search: _Search) -> None:
+def _collect(statements: list[ast.stmt], scopes: tuple[Scope, ...], search: _Search) -> None:
     for statement in spanning(statements, search.rows):
         inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
         for field, value in ast.iter_fields(statement):
             _collect_field(value, inner if field == "body" else scopes, statement, search)
 
 
-def _collect_field(value: object, scopes: tuple[ast.AST, ...], statement: ast.stmt, search: _Search) -> None:
+def _collect_field(value: object, scopes: tuple[Scope, ...], statement: ast.stmt, search: _Search) -> None:
     if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
         _collect(value, scopes, search)
     elif isinstance(value, list) and value and isinstance(value[0], (ast.ExceptHandler, ast.match_case)):
