@@ -256,7 +256,7 @@ def filled_by(node: ast.expr) -> str | None:
 
 def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
     """Methods such as `rows.append` that are not called, in what a call, a dict or a list is given:
-    `list(map(rows.append, xs))`, `{"step": rows.append}`."""
+    `list(map(rows.append, xs))`, `{"step": rows.append}`, `[run(x, rows.append) for x in xs]`."""
     if isinstance(node, ast.Attribute):
         if node.attr in FILLING:
             yield node
@@ -266,6 +266,8 @@ def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
     elif isinstance(node, (ast.List, ast.Tuple)):
         for part in node.elts:
             yield from handed_out(part)
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        yield from handed_out(node.elt)
 
 
 def path_of_holder(node: ast.expr) -> str | None:

@@ -109,6 +109,8 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
                 assigned.add(node.attr)
             elif isinstance(node.ctx, ast.Store) and node.attr == "requires_grad":
                 changed.update(filter(None, (_attribute_of(node.value, owner),)))
+            elif node.attr in FILLING:  # called there, or later: `add = self.rows.append`
+                inner = node.value
         elif isinstance(node, ast.Subscript):
             inner = node.value if isinstance(node.ctx, ast.Store) else None
         elif isinstance(node, ast.Assign):
@@ -128,7 +130,7 @@ def writes_of(method: FunctionNode, owner: str | None = None) -> Writes:
                     assigned.add(member[0].attr)
             if is_name(node.func.value, owner):
                 methods_called[node.func.attr] = None
-            inner = node.func.value if node.func.attr in FILLING or is_in_place(node.func) else None
+            inner = node.func.value if is_in_place(node.func) else None
         if inner is not None:
             attribute = _attribute_of(inner, owner)
             if attribute is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from itertools import chain
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import Import, imports_of, root_name
@@ -179,19 +180,26 @@ def _names_filled(scope: ast.AST) -> frozenset[str]:
 
 
 def _names_filled_by_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Not by the functions in it."""
+    """Not by the functions in it; by what is a default of its parameters, too: `def log(loss, add=rows.append)`."""
     statements = (each for each in statements_of(function.body) if not isinstance(each, SCOPES))
-    parts = (node for each in statements for part in own_expressions(each) for node in walk(part))
-    return frozenset(name for node in parts for name in _filled_by(node) if name)
+    parts = chain(own_expressions(function), *map(own_expressions, statements))
+    return frozenset(name for part in parts for node in walk(part) for name in _filled_by(node) if name)
 
 
 def _filled_by(node: ast.AST) -> Iterator[str | None]:
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        yield root_name(node)
+    if type(node) not in _MAY_FILL:  # most nodes; as isinstance, which is a call for each
+        return
+    if isinstance(node, ast.Subscript):
+        yield root_name(node) if isinstance(node.ctx, ast.Store) else None
+    elif isinstance(node, ast.Attribute):  # called there, or later: `add = rows.append`
+        yield root_name(node) if node.attr in FILLING else None
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name = node.func.attr
-        if name in FILLING or (name.endswith("_") and not name.endswith("__")):
+        if name.endswith("_") and not name.endswith("__"):
             yield root_name(node.func)
+
+
+_MAY_FILL = frozenset((ast.Subscript, ast.Attribute, ast.Call))
 
 
 def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:

@@ -13,6 +13,7 @@ from tonumpy.inference.index.bindings import (
     OBJECTS,
     asks_for_class,
     calls_super,
+    defaults_of,
     filled_by,
     handed_out,
     moved_when_made,
@@ -27,7 +28,7 @@ from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import SCOPES, blocks_of, statements_of
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, blocks_of, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -233,7 +234,10 @@ def _steps_of(body: Sequence[ast.stmt], flow: DefUse) -> tuple[Step, ...]:
 def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
     if isinstance(statement, SCOPES):
         reads = frozenset(flow.sources.get(statement.name, _NONE))
-        return Step(id(statement), rebinds=frozenset((statement.name,)), reads=reads)
+        defaults = defaults_of(statement.args) if flow.is_function and isinstance(statement, FUNCTIONS) else ()
+        fillers = (each for _, default in defaults for each in handed_out(default))  # `def log(loss, add=rows.append)`
+        filled = frozenset(filter(None, map(filled_by, fillers)))
+        return Step(id(statement), rebinds=frozenset((statement.name,)), changes=filled, reads=reads)
     use = flow.uses.get(id(statement), _NO_USE)
     rebinds = {each.root for each in use.stores if each.rebinds}
     changes = {each.root for each in use.stores if each.how == "augmented" or not each.rebinds}
@@ -250,6 +254,8 @@ def _step_of(statement: ast.stmt, flow: DefUse) -> Step:
         )
     else:
         changes.update(name for name in names_changed(use) if name not in rebinds)
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        changes.update(filter(None, map(filled_by, handed_out(statement.value))))
     if rebinds and not isinstance(statement, ast.Return):
         changes.update(name for call in use.calls for name in moved_when_made(call))
     gives_result = use.yields or isinstance(statement, ast.Return)

@@ -17,6 +17,7 @@ from tonumpy.inference.summaries.decorators import Decorators
 from tonumpy.inference.summaries.entry_frames import Entries
 from tonumpy.inference.summaries.fixpoint import FixpointSolver
 from tonumpy.inference.summaries.functions import FunctionSummaries
+from tonumpy.inference.summaries.handed_lists import HandedLists
 from tonumpy.inference.summaries.module_objects import ModuleObjects
 from tonumpy.inference.summaries.module_variables import ModuleNames
 from tonumpy.inference.summaries.parameters import Parameters
@@ -55,6 +56,7 @@ class Analysis:
         self.decorators = Decorators(self)
         self.entries = Entries(self)
         self.callers = Callers(self)
+        self.handed_lists = HandedLists(self)
         self.given_by_pytest = GivenByPytest(self)
         self.classes = Classes(self)
         self.kinds = ClassKinds(self)

@@ -133,7 +133,7 @@ class ModuleNames:
             if is_followed and not self._analysis.budget.cuts_short():
                 left = self._analysis.entries.frame(module, scopes, NO_TARGETS, {name}).bound.get(name)
             if left is None:
-                return _filled_out_of_sight(value)
+                return join(_filled_out_of_sight(value), self._analysis.handed_lists.put_into(module, name))
             found.append(left)
         return join_all(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import SELF, arguments_of, filled_by
+from tonumpy.inference.index.bindings import SELF, arguments_of, filled_by, handed_out
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.lattice.aliases import with_unknown_grad
 from tonumpy.inference.lattice.dtypes import is_integral
@@ -238,7 +238,9 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
     places: list[tuple[int | str, ast.expr]] = list(enumerate(call.args))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, node in places:
-        hand_out_filler(frame, node)
+        if isinstance(node, _WITH_FILLERS):
+            for filler in handed_out(node):
+                hand_out_filler(frame, filler)
         path = path_of(node)
         before = None if path is None else frame.env.get(path)
         if path is None or before is None:
@@ -255,19 +257,21 @@ def change_arguments(frame: Frame, call: ast.Call, function: Value, arguments: A
 
 
 def hand_out_filler(frame: Frame, node: ast.expr) -> None:
-    """`run(rows.append)`, `add = rows.append`: who has the method may fill the list with anything."""
+    """`run(rows.append)`, `add = rows.append`: who has the method may fill the list with anything, besides what those
+    put in who call it in the module."""
     path = filled_by(node)
     if path is None or not isinstance(node, ast.Attribute):
         return
     container = frame.env.get(path)
     if isinstance(container, (Sequence, Mapping)):
         frame.env.forget_keys(path)
-        inner = Unknown(Reason.CONTENT)
+        inner = join(Unknown(Reason.CONTENT), frame.analysis.handed_lists.items(frame.module, node))
         after = join(container, Sequence(None, inner) if isinstance(container, Sequence) else Mapping((), inner))
         frame.change_others(container, after, path)
         frame.change(path, after)
 
 
+_WITH_FILLERS = (ast.Attribute, ast.Dict, ast.List, ast.Tuple)  # in calls among them, it is done where these are made
 _OF_THE_REPOSITORY = (BoundMethod, Class, Function, Instance)
 _EMPTY = (Sequence((), NOTHING), Mapping((), NOTHING))
 

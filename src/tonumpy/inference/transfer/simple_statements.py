@@ -10,6 +10,7 @@ from tonumpy.inference.index.bindings import (
     asks_for_class,
     bound_names,
     calls_super,
+    defaults_of,
     handed_out,
     imports_of,
     key_path,
@@ -172,6 +173,8 @@ def walruses(frame: Frame, node: ast.expr) -> list[ast.NamedExpr]:
 
 
 def _annotated_assign(frame: Frame, statement: ast.AnnAssign) -> Continues:
+    for filler in () if statement.value is None else handed_out(statement.value):
+        hand_out_filler(frame, filler)
     if not is_wanted(frame, statement, list(bound_names(statement.target))):
         return True
     declared = frame.analysis.parameters.annotated(frame, statement.annotation)
@@ -348,6 +351,10 @@ def _definition(frame: Frame, statement: ast.FunctionDef | ast.AsyncFunctionDef 
         else:
             for base in (*statement.bases, *(keyword.value for keyword in statement.keywords)):
                 evaluate(frame, base)
+    if frame.flow.is_function and isinstance(statement, FUNCTIONS):
+        for _, default in defaults_of(statement.args):
+            for filler in handed_out(default):
+                hand_out_filler(frame, filler)
     if frame.is_relevant(statement.name) or frame.asked.names is None:
         around = frame if frame.flow.is_function or not isinstance(statement, ast.ClassDef) else frame.closure
         frame.bind(statement.name, definition(statement, frame.module, frame.owner, around))
