@@ -97,3 +97,27 @@ def test_what_is_trained_on_beside_what_a_function_gives_trains() -> None:
     balanced = clean["Balanced"](torch.nn.Linear(3, 3))
     balanced.learn(X)
     assert balanced.share.grad
+
+
+BY_MAKERS = "by_a_function_that_returns_it of_several of_a_dict by_an_attribute by_a_variable".split()
+
+
+@pytest.mark.parametrize("name", BY_MAKERS)
+def test_a_leaf_that_a_function_makes_trains_nothing(name: str) -> None:
+    lost = functions_of("lost_in_makers")
+    assert not is_learnt(lambda net: lost[name](net, X, TARGET))
+
+
+@pytest.mark.parametrize("name", ["by_a_method_that_trains", "by_both", "by_a_property"])
+def test_a_leaf_that_a_method_makes_trains_nothing(name: str) -> None:
+    lost = functions_of("lost_in_makers")
+    assert not is_learnt(lambda net: getattr(lost["Learner"](net), name)(X, TARGET))
+
+
+def test_what_is_trained_on_beside_a_leaf_that_a_function_makes_trains() -> None:
+    clean = functions_of("clean_in_makers")
+    assert is_learnt(lambda net: clean["fed"](net, X))
+    assert is_learnt(lambda net: clean["beside"](net, X, TARGET))
+    assert is_learnt(lambda net: clean["by_a_score"](net, X))
+    assert clean["with_its_gradient"](X).any()
+    assert clean["returned"](X).grad.any()

@@ -33,6 +33,7 @@ _FILL = frozenset("append appendleft extend insert".split())
 _LOSS = re.compile(r"loss|criterion|cross_entropy|kl_div")
 # Methods that make of a tensor one of the same values.
 _OF_SHAPE = frozenset("to cpu cuda float double view reshape flatten squeeze unsqueeze t permute expand clone".split())
+_FLAG = "requires_grad"
 MAX_PASSES = 8  # over the assignments of one function
 
 
@@ -184,9 +185,19 @@ class Names:
 
     def is_made_to_learn(self, nodes: set[int], names: set[str]) -> bool:
         """Whether one of the nodes is made to require grad, as `backward` raises where nothing else in a loss does."""
-        return any(
-            is_set_to_learn(call) and (id(call) in nodes or holds(call.func, nodes, names)) for call in self.calls
+        return not self._set_to_learn.isdisjoint(names) or any(
+            id(call) in nodes or any(holds(each, nodes, names) for each in (call.func, *_put_in_variable(call)))
+            for call in self.calls
+            if is_set_to_learn(call)
         )
+
+    @cached_property
+    def _set_to_learn(self) -> set[str]:
+        """The names that `x.requires_grad = True` speaks of."""
+        assignments = (each for each in statements_of(self._scope.body) if isinstance(each, ast.Assign))
+        stores = (store for each in assignments if not is_false(each.value) for store in each.targets)
+        set_here = (store.value for store in stores if isinstance(store, ast.Attribute) and store.attr == _FLAG)
+        return {each.id for each in set_here if isinstance(each, ast.Name)}
 
     def _is_compared(self, root: ast.Name | ast.Call) -> bool:
         """Whether it is a parameter that a loss function is given, itself or after methods of tensors."""
@@ -268,9 +279,13 @@ def _with_methods(node: ast.expr) -> ast.Name | None:
     return node
 
 
+def _put_in_variable(call: ast.Call) -> list[ast.expr]:
+    return call.args[:1] if last_name(call.func) == "Variable" else []
+
+
 def is_set_to_learn(call: ast.Call) -> bool:
     """`torch.tensor(x, requires_grad=True)`, `x.requires_grad_()`"""
-    is_set = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
+    is_set = any(each.arg == _FLAG and not is_false(each.value) for each in call.keywords)
     return is_set or last_name(call.func) == "requires_grad_"
 
 

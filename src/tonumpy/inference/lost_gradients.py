@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, trained
+from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, is_set_to_learn, trained
 from tonumpy.inference.habits import label_name
-from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names, root_name
+from tonumpy.inference.index.bindings import arguments_of, decorator_names, given_to, parameter_names, root_name
 from tonumpy.inference.index.references import (
     calls_of_objects,
     class_around,
@@ -21,12 +21,12 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.loss_functions import OF_LOSSES, is_of_target, trained_in
-from tonumpy.lazy_typing import TYPE_CHECKING
+from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS
+from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.index.module import Module
@@ -53,31 +53,44 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
         return None
     scopes = candidate.scopes
     names = module.derived(Names, scopes[-1])
-    arrays = names.made_of({id(candidate.call)})
-    returned = {id(each) for each in names.calls if brings_back(each, {id(candidate.call)}, arrays)}
-    is_given = _may_make_leaves(module.source.text) and _is_returned(scopes, names, {id(candidate.call)}, arrays)
-    if not (returned or is_given) or any(map(is_of_target, names.makers_of(candidate.receiver))):
+    nodes = {id(candidate.call)}
+    arrays = names.made_of(nodes)
+    returned = {id(each) for each in names.calls if brings_back(each, nodes, arrays)}
+    may_leave = _may_make_leaves(module.source.text)
+    given = list(_given_to_makers(module, names, nodes, arrays)) if may_leave else []
+    is_handed_up = may_leave and _is_returned(scopes, names, nodes, arrays)
+    if not (returned or given or is_handed_up) or any(map(is_of_target, names.makers_of(candidate.receiver))):
         return None
     row = _row_of_loss(module, scopes, names, returned) if returned else None
-    if row is None and is_given and not label_name.is_meant(root_name(candidate.receiver) or ""):
-        return _row_of_leaf(module, scopes)
-    return row
+    if row is not None or label_name.is_meant(root_name(candidate.receiver) or ""):
+        return row
+    row = _row_of_makers(module, scopes, given)
+    return _row_of_leaf(module, scopes) if row is None and is_handed_up else row
 
 
 def _row_of_loss(
     module: Module, scopes: tuple[Scope, ...], names: Names, returned: set[int], arrays: Collection[int] = ()
 ) -> int | None:
-    """Where a loss is trained on that is made of what is returned to torch alone."""
+    """Where a loss is trained on that is made of what is returned to torch alone, in the function or by its caller."""
     tensors = names.made_of(returned)
     if _have_grad_wanted(names, tensors):
         return None
-    for loss, row in (*trained(names.calls), *_trained_by_functions(module, names.calls)):
-        if names.is_made_alone(module, loss, returned, tensors, arrays):
-            return None if arrays and _is_handed_on(names, returned, loss) else row
+    row = _row_of_training(module, names, returned, arrays)
+    if row is not None:
+        return row
     for value in names.returned:
         is_alone = names.is_made_alone(module, value, returned, tensors, arrays)
         if is_alone and (_is_loss(scopes) or _is_trained(module, scopes)):
             return value.lineno
+    return None
+
+
+def _row_of_training(module: Module, names: Names, returned: set[int], arrays: Collection[int]) -> int | None:
+    """The same in the function itself."""
+    tensors = names.made_of(returned)
+    for loss, row in (*trained(names.calls), *_trained_by_functions(module, names.calls)):
+        if names.is_made_alone(module, loss, returned, tensors, arrays):
+            return None if arrays and _is_handed_on(names, returned, loss) else row
     return None
 
 
@@ -86,14 +99,10 @@ def _row_of_leaf(module: Module, scopes: tuple[Scope, ...], levels: int = LEVELS
     for around, calls in _calls_by_name(module, scopes):
         names = module.derived(Names, around[-1])
         arrays = names.made_of(calls)
-        returned = {
-            id(each)
-            for each in names.calls
-            if brings_back(each, calls, arrays) and not names.detaches(each.args[0], calls)
-        }
-        row = None
-        if returned and names.is_made_to_learn(returned, names.made_of(returned)):
-            row = _row_of_loss(module, around, names, returned, calls)
+        returned = _leaves(names, calls, arrays)
+        row = _row_of_loss(module, around, names, returned, calls) if returned else None
+        if row is None:
+            row = _row_of_makers(module, around, _given_to_makers(module, names, calls, arrays))
         if row is None and levels > 1 and _is_returned(around, names, calls, arrays, is_cut_here=False):
             row = _row_of_leaf(module, around, levels - 1)
         if row is not None:
@@ -101,17 +110,78 @@ def _row_of_leaf(module: Module, scopes: tuple[Scope, ...], levels: int = LEVELS
     return None
 
 
+class _Given(NamedTuple):
+    """The call of a function that makes a leaf of a parameter, with the function, and where it reads the parameter."""
+
+    call: ast.Call
+    function: FunctionNode
+    reads: set[int]
+
+
+def _given_to_makers(module: Module, names: Names, nodes: set[int], arrays: set[str]) -> Iterator[_Given]:
+    """What a function gives to those of the module that make leaves: `as_loss(array.mean())`."""
+    makers = module.derived(_makers_of_leaves, module.tree)
+    for call in names.calls if makers else ():
+        function = makers.get(last_name(call.func) or "")
+        if function is None or module.derived_of(_only_function, function.name) is None:
+            continue
+        for name, value in given_to(_parameters(function), call, arguments_of(call)).items():
+            if holds(value, nodes, arrays) and not names.detaches(value, nodes):
+                reads = (each for part in function.body for each in walk(part) if isinstance(each, ast.Name))
+                yield _Given(call, function, {id(each) for each in reads if each.id == name})
+
+
+def _row_of_makers(module: Module, scopes: tuple[Scope, ...], given: Iterable[_Given]) -> int | None:
+    """Where one of these functions trains on the leaf, or returns it where its caller does."""
+    for call, function, reads in given:
+        names = module.derived(Names, function)
+        returned = _leaves(names, reads, names.made_of(reads))
+        tensors = names.made_of(returned)
+        if not returned or _have_grad_wanted(names, tensors):
+            continue
+        row = _row_of_training(module, names, returned, reads)
+        if row is not None:
+            return row
+        row = next((each.lineno for each in names.returned if holds(each, returned, tensors)), None)
+        around, leaf = module.derived(Names, scopes[-1]), {id(call)}
+        if row is not None and _row_of_loss(module, scopes, around, leaf, leaf) is not None:
+            return row
+    return None
+
+
+def _makers_of_leaves(tree: ast.Module) -> dict[str, FunctionNode]:
+    """The functions that make torch require grad of something, by their names."""
+    return {
+        function.name: function
+        for function in walk(tree)
+        if isinstance(function, FUNCTIONS)
+        and any(isinstance(node, ast.Call) and is_set_to_learn(node) for part in function.body for node in walk(part))
+    }
+
+
+def _leaves(names: Names, nodes: set[int], arrays: set[str]) -> set[int]:
+    """What returns to torch of the nodes, if torch is made to require grad of it."""
+    found = (each for each in names.calls if brings_back(each, nodes, arrays))
+    returned = {id(each) for each in found if not names.detaches(each.args[0], nodes)}
+    return returned if returned and names.is_made_to_learn(returned, names.made_of(returned)) else set()
+
+
 def _is_returned(
     scopes: tuple[Scope, ...], names: Names, nodes: set[int], arrays: set[str], *, is_cut_here: bool = True
 ) -> bool:
-    """Whether a function returns what the nodes make, as one of several values or not; if the gradient is not cut here,
-    a nearer place may be, which is to be told instead."""
+    """Whether a function returns what the nodes make, and no tensor beside it; if the gradient is not cut here, one of
+    its own cuts is nearer, which is to be told instead."""
     return isinstance(scopes[-1], FUNCTIONS) and any(
-        not isinstance(value, (ast.Tuple, ast.Dict))
-        and holds(value, nodes, arrays)
+        all(holds(each, nodes, arrays) for each in _returned_together(value))
         and (is_cut_here or not names.detaches(value, nodes))
         for value in names.returned
     )
+
+
+def _returned_together(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.Tuple):
+        return value.elts
+    return value.values if isinstance(value, ast.Dict) and value.values else [value]
 
 
 def _is_handed_on(names: Names, leaves: set[int], loss: ast.expr) -> bool:
@@ -136,6 +206,7 @@ def _calls_by_name(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[
     parameter to which it is given."""
     function, owner = scopes[-1], class_around(scopes)
     assert isinstance(function, FUNCTIONS)
+    is_property = not decorator_names(function).isdisjoint(("property", "cached_property"))
     is_only_one = module.derived_of(_only_function, function.name) is not None
     for reference in references_to(module, scopes):
         around = reference.scopes
@@ -143,7 +214,9 @@ def _calls_by_name(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[
             continue
         if not is_only_one and (owner is None or not is_on_self(reference, owner)):
             continue
-        if reference.call is not None:
+        if is_property and reference.node is not None:
+            yield around, {id(reference.node)}
+        elif reference.call is not None:
             yield around, {id(reference.call)}
         elif reference.passed_to is not None:
             yield from _calls_of_given(module, reference.passed_to, reference.node)
@@ -156,12 +229,16 @@ def _calls_of_given(
     function = module.derived_of(_only_function, last_name(call.func) or "")
     if function is None:
         return
-    parameters = parameter_names(function.args)
-    parameters = parameters[1:] if parameters[:1] == ["self"] else parameters
-    for name, value in given_to(parameters, call, arguments_of(call)).items():
+    for name, value in given_to(_parameters(function), call, arguments_of(call)).items():
         if value is given:
             calls = module.derived(Names, function).calls
             yield (module.tree, function), {id(c) for c in calls if isinstance(c.func, ast.Name) and c.func.id == name}
+
+
+def _parameters(function: FunctionNode) -> list[str]:
+    """Those that a call gives."""
+    names = parameter_names(function.args)
+    return names[1:] if names[:1] == ["self"] else names
 
 
 def _only_function(module: Module, name: str) -> FunctionNode | None:
