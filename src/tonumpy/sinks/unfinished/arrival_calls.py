@@ -239,9 +239,11 @@ class Calls(Expressions):
         for each in _given(call):
             helper = self._home.called(each, self._scopes)
             if helper is None and not isinstance(each, ast.Lambda):
-                held |= self._value(each)
+                held |= self._iterable(each)
             else:
                 functions.append((each, helper))
+        if any(each.is_ahead for each in held):
+            held = self._all_drawn(parts.iterated(held))
         for each, helper in functions:
             if isinstance(each, ast.Lambda):
                 return held | self._of_lambda(each, held)
@@ -319,23 +321,27 @@ class Calls(Expressions):
 
     def _function(self, call: ast.Call, name: str) -> Copies:
         root, builtin = root_name(call.func), name if isinstance(call.func, ast.Name) else ""
-        if builtin in words.PASSING:
+        if builtin in words.PASSING or name in words.WRAPPING:
             return self._passed_on(_given(call), builtin)
         self._all(_given(call))
         if builtin in words.NOT_READING or (root in self._home.torch and name in words.NOT_READING_IN_TORCH):
             return NO_COPIES
         if builtin in words.READING_BUILTINS:
-            self._read_given(call, is_blocking=True)
+            self._read_given(call, is_blocking=True, is_gone_through=builtin in words.READING_ITEMS)
         elif root in self._home.torch or root in self._home.arrays:
             self._read_given(call, is_blocking=name in words.BLOCKING, by_arrays=root in self._home.arrays)
         elif not words.is_harmless(call.func):
             self._doubt()
         return NO_COPIES
 
-    def _read_given(self, call: ast.Call, *, is_blocking: bool, by_arrays: bool = False) -> None:
+    def _read_given(
+        self, call: ast.Call, *, is_blocking: bool, by_arrays: bool = False, is_gone_through: bool = False
+    ) -> None:
         """What a function is given is read; one that `is_blocking` waits for what of it is on a device."""
         for each in _given(call):
-            self._read(self._value(each, is_known=True), each, by_arrays=by_arrays)
+            held = self._iterable(each, is_known=True)
+            held = self._drawn(parts.iterated(held)) if is_gone_through else held
+            self._read(held, each, by_arrays=by_arrays)
         if is_blocking and any(map(self._is_on_device, _given(call))):
             self._block_on_stream()
 

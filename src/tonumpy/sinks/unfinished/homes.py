@@ -111,7 +111,7 @@ class Home:
         """The functions that copy, or call one that does, with their scopes; and whether they do only where they are
         told the host as the device."""
         known = self._makers_by_themselves()
-        names = _Names.of(self.functions, known, self.receivers.properties)
+        names = _Names.of(self, known)
         names.functions.update(dict.fromkeys((each.rpartition(".")[2] for each in self._imported), True))
         for _ in range(MAX_LEVELS):
             more: dict[ast.AST, _Maker] = {}
@@ -122,7 +122,7 @@ class Home:
             if not more:
                 break
             known |= more
-            names = _Names.of(self.functions, more, self.receivers.properties)
+            names = _Names.of(self, more)
         return known
 
     def _makers_by_themselves(self) -> dict[ast.AST, _Maker]:
@@ -281,11 +281,12 @@ class _Names:
         self.methods: dict[str, dict[str, bool]] = {}  # by their classes
 
     @classmethod
-    def of(
-        cls, functions: Mapping[tuple[str, str], Helper], known: Mapping[ast.AST, _Maker], properties: frozenset[str]
-    ) -> _Names:
-        names = cls(properties)
-        for (owner, name), each in functions.items():
+    def of(cls, home: Home, known: Mapping[ast.AST, _Maker]) -> _Names:
+        names = cls(home.receivers.properties)
+        for (owner, name), each in home.functions.items():
+            if each.node in known and name in ITERATING:
+                given = re.findall(rf"\b(\w+) *= *{re.escape(owner)}\(", home.source.text) if owner else ()
+                names.functions.update(dict.fromkeys(given, False))
             if each.node in known and name in _OF_OBJECTS:
                 names.functions[owner] = known[each.node][1] and names.functions.get(owner, True)
             elif each.node in known:

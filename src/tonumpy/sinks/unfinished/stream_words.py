@@ -33,6 +33,8 @@ READING_BUILTINS = frozenset(
     "print str repr format float int bool complex round sum max min abs sorted any all".split()
 )
 PASSING = frozenset("list tuple set dict iter next enumerate zip reversed deque".split())
+READING_ITEMS = frozenset("sum max min sorted any all".split())
+WRAPPING = frozenset("tqdm track islice".split())  # of other libraries
 GOING_THROUGH = frozenset("list tuple set dict deque".split())
 ITERATING = ("__next__", "__iter__")
 NOT_READING = frozenset("isinstance len type id hasattr getattr setattr callable issubclass hash range super".split())
