@@ -61,9 +61,9 @@ class Calls(Expressions):
         if helper is not None and self._is_followed(call, helper):
             self.handed.add(helper.node)
             return self._enter(call, helper)
+        found = self._call_out_of_sight(call, name)
         if helper is not None and self._home.waits(helper):
             self._state.pending.clear()
-        found = self._call_out_of_sight(call, name)
         if helper is not None and any(self._value(each, is_known=True) for each in _given(call)):
             self.handed.add(helper.node)
         return found
