@@ -68,16 +68,16 @@ class Walk(Calls):
         return found
 
     def kept_by_records(self) -> dict[ast.Call, dict[str, Copies]]:
-        """The copies that are on their way where the function ends, by the calls that make records of them."""
+        """The copies that are on their way where the function ends, by the calls that make records of them; none for a
+        field of which they have arrived."""
         ends = [*self._returns, *([self._state] if self._is_reached else [])]
         pending = {copy._replace(is_old=False) for each in ends for copy in each.pending}
         found: dict[ast.Call, dict[str, Copies]] = {}
         for call, fields in self.records_made.items():
-            left = {
+            found[call] = {
                 name: frozenset(each for each in held if each.itself._replace(is_old=False) in pending)
                 for name, held in fields.items()
             }
-            found[call] = {name: held for name, held in left.items() if held}
         return found
 
     def _block(self, body: Iterable[ast.stmt]) -> None:

@@ -110,6 +110,8 @@ def _fields(
         writer = frozenset((function.name,)) if isinstance(function, FUNCTIONS) else frozenset[str]()
         for call, fields in calls.items():
             for name, copies in fields.items():
+                if not copies:
+                    continue
                 found.setdefault(name, []).append(Field(last_name(call.func) or "", copies, writer))
     joined = {name: _joined(each) for name, each in found.items() if len({field.cls for field in each}) == 1}
     calls_made = {call: fields for calls in made.values() for call, fields in calls.items()}
