@@ -77,6 +77,8 @@ class Calls(Expressions):
 
     def _call_out_of_sight(self, call: ast.Call, name: str) -> Copies:
         """What is not followed is known by its name alone."""
+        if words.passes_on(call.func):
+            return self._passed_on(_given(call), name)
         if isinstance(call.func, ast.Attribute) and not self._is_module(call.func.value):
             return self._method(call, call.func)
         return self._function(call, name)
@@ -274,6 +276,8 @@ class Calls(Expressions):
         """The copies in what a method of one, or of a container of them, gives; it may read them."""
         if name in words.PLAIN:
             return NO_COPIES
+        if name in ("__next__", "__anext__"):
+            return self._drawn(parts.iterated(held))
         if name == "to":
             return self._moved(call, held)
         if name in words.OF_DICTS:
@@ -321,8 +325,6 @@ class Calls(Expressions):
 
     def _function(self, call: ast.Call, name: str) -> Copies:
         root, builtin = root_name(call.func), name if isinstance(call.func, ast.Name) else ""
-        if builtin in words.PASSING or name in words.WRAPPING:
-            return self._passed_on(_given(call), builtin)
         self._all(_given(call))
         if builtin in words.NOT_READING or (root in self._home.torch and name in words.NOT_READING_IN_TORCH):
             return NO_COPIES

@@ -58,6 +58,8 @@ class Names:
     @abstractmethod
     def _value(self, node: ast.expr | None, *, is_known: bool = False) -> Copies: ...
     @abstractmethod
+    def _all_drawn(self, held: Copies) -> Copies: ...
+    @abstractmethod
     def _read(self, held: Copies, node: ast.expr, *, by_arrays: bool = False, is_by_method: bool = False) -> None: ...
     @abstractmethod
     def _is_on_device(self, node: ast.expr) -> bool: ...
@@ -80,6 +82,8 @@ class Names:
             for target, part in zip(targets, written, strict=True):
                 self._bind(target, self._value(part, is_known=True), part)
             return
+        if any(each.is_ahead for each in held):
+            held = self._all_drawn(held)
         fields = self._home.records.fields_among({each.field.partition(".")[0] for each in held}, len(targets))
         is_starred = any(isinstance(each, ast.Starred) for each in targets)
         is_plain = fields or (parts.has_positions(held) and not is_starred)

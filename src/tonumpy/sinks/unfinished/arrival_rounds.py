@@ -44,7 +44,7 @@ class Rounds(Names):
         name = last_name(iterable.func) if isinstance(iterable, ast.Call) else None
         targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         given = iterable.args if isinstance(iterable, ast.Call) else []
-        if name == "zip" and len(given) == len(targets):
+        if name in ("zip", "zip_longest") and len(given) == len(targets):
             for each, part in zip(targets, given, strict=True):
                 self._bind_loop(each, self._iterable(part, is_known=True), part)
         elif name == "enumerate" and given and len(targets) == 2:
@@ -88,7 +88,7 @@ class Rounds(Names):
 
     def _passed_on(self, given: Iterable[ast.expr], name: str) -> Copies:
         held = NO_COPIES.union(*map(self._iterable, given))
-        if name == "next" and any(each.is_ahead for each in held):
+        if name in ("next", "anext") and any(each.is_ahead for each in held):
             return self._drawn(parts.iterated(held))
         return self._all_drawn(held) if name in words.GOING_THROUGH else held
 

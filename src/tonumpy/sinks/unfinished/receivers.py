@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ITSELF = frozenset("to cuda cpu eval train half float double bfloat16 requires_grad_ share_memory".split())
 _PROPERTIES = frozenset(("property", "cached_property"))
+_OF_CLASSES = frozenset(("staticmethod", "classmethod"))
 _DEEP = 4  # steps from a name to a class
 
 
@@ -85,7 +86,7 @@ class Receivers:
         receiver, name = function.value, function.attr
         if name not in self._by_method:
             return None
-        cls = self.class_of(receiver, scopes)
+        cls = self.class_of(receiver, scopes) or self._class_itself(receiver, name)
         if cls is not None:
             return self.method(cls, name)
         owners = self._by_method.get(name, ())
@@ -96,6 +97,15 @@ class Receivers:
         function_called = self._functions[owners[0], name][-1]
         is_suited = isinstance(function_called, FUNCTIONS) and _suits(call, function_called.args)
         return Method(owners[0], name, is_guessed=True) if is_suited else None
+
+    def _class_itself(self, receiver: ast.expr, name: str) -> str | None:
+        """The class that a method is called on, if it needs no object."""
+        method = (
+            self.method(receiver.id, name) if isinstance(receiver, ast.Name) and receiver.id in self.classes else None
+        )
+        function = None if method is None else self._functions[method[:2]][-1]
+        is_of_class = isinstance(function, FUNCTIONS) and not _OF_CLASSES.isdisjoint(decorator_names(function))
+        return method.cls if method is not None and is_of_class else None
 
     def class_of(self, node: ast.expr, scopes: tuple[Scope, ...], deep: int = _DEEP) -> str | None:
         """The class of the module that an expression is an object of, if that is plain."""

@@ -32,9 +32,11 @@ BLOCKING = frozenset(
 READING_BUILTINS = frozenset(
     "print str repr format float int bool complex round sum max min abs sorted any all".split()
 )
-PASSING = frozenset("list tuple set dict iter next enumerate zip reversed deque".split())
+PASSING = frozenset("list tuple set dict iter next anext enumerate zip reversed deque".split())
 READING_ITEMS = frozenset("sum max min sorted any all".split())
-WRAPPING = frozenset("tqdm track islice".split())  # of other libraries
+# Functions of other libraries that give what they go through.
+_WRAPPING = frozenset("tqdm islice chain zip_longest".split())
+_WRAPPING_ROOTS = frozenset(("tqdm", "itertools"))
 GOING_THROUGH = frozenset("list tuple set dict deque".split())
 ITERATING = ("__next__", "__iter__")
 NOT_READING = frozenset("isinstance len type id hasattr getattr setattr callable issubclass hash range super".split())
@@ -59,6 +61,13 @@ def waits(name: str) -> bool:
     """Whether a function of this name makes the host wait, or asks whether it need not any more."""
     lower = name.lower()
     return lower in _WAITING or "synchronize" in lower or lower.startswith("sync_") or lower.endswith("_sync")
+
+
+def passes_on(function: ast.expr) -> bool:
+    """Whether what a function gives is gone through as what it is given is."""
+    if isinstance(function, ast.Name):
+        return function.id in PASSING or function.id in _WRAPPING
+    return last_name(function) in _WRAPPING and root_name(function) in _WRAPPING_ROOTS
 
 
 def is_harmless(function: ast.expr) -> bool:
