@@ -152,6 +152,58 @@ def test_each_measured_way_is_told_as_a_check_tells_it_and_gives_right_values(tm
     }
 
 
+GENERATORS = """
+
+torch.set_grad_enabled(False)
+net, batches = torch.nn.Linear(4, 4), list(torch.ones(4, 4))
+for way in ({ways}):
+    torch.cuda.synchronize()
+    way()
+"""
+OF_BATCHES = (
+    *("in_a_loop in_loops held_first one_by_one through_another handed_on of_an_object of_records".split()),
+    *("read_before_that read_behind read_two_later wrapped summed read_by_key wrapped_by_itertools".split()),
+    *("of_a_class of_coroutines".split()),
+)
+OF_OTHERS = (
+    "Scorer(net).render(batches[0])",
+    "of_any(Scorer(net), batches)",
+    "of_one_that_is_annotated(Scorer(net), batches[0])",
+    "Trainer(net, batches).run()",
+    "within_a_context(batches[0])",
+    "of_an_iterator(net, batches[:2])",
+)
+CLEAN_OF_BATCHES = (
+    *("waited_after_all read_a_round_later not_read of_those_that_wait read_when_it_went_on of_an_object".split()),
+    *("of_records of_keys".split()),
+)
+CLEAN_OF_OTHERS = (
+    'waited_in_the_loop(net, batches, torch.device("cuda"))',
+    "Scorer(net).render(batches[0])",
+    "read_there(batches)",
+    "after_a_context(batches[0])",
+)
+
+
+@pytest.mark.slow
+@needs_torch
+@pytest.mark.parametrize(
+    ("name", "of_batches", "of_others"),
+    [("generators", OF_BATCHES, OF_OTHERS), ("clean_generators", CLEAN_OF_BATCHES, CLEAN_OF_OTHERS)],
+)
+def test_copies_of_generators_are_told_as_a_check_tells_them(
+    name: str, of_batches: tuple[str, ...], of_others: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = WAYS.with_name(f"{name}.py").read_text("utf-8")
+    calls = (*(f"{each}(net, batches)" for each in of_batches), *of_others)
+    ways = ", ".join(f"lambda: {each}" for each in calls)
+    (tmp_path / "ways.py").write_text(text + GENERATORS.format(ways=ways))
+    result = rehearse(tmp_path, "--", "ways.py")
+    seen = {(each["location"]["row"], each["code"]) for each in result.findings}
+    assert seen == {(each.start.row, each.code) for each in check_source(text, select=("TNP204",))}, result.err
+    assert "exit code 0" in result.err
+
+
 MOVES = """
 import torch
 
