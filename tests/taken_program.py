@@ -76,6 +76,7 @@ print(json.dumps({"a": values.dtype, "b": str(values)}, default=str))
 json.dump({"loss": values.mean().item()}, file, default=str)
 print(callable(np.size(values)))  # TNP206
 print(np.argwhere(values > 0).shape, np.size(values.numpy()))  # TNP206
+print(np.size(values, 0), np.size(values, axis=0))
 
 names = np.array(["a", "b"])
 print(names[values[:1].long()], names[values[:2].long()], names[values[0].long()])  # TNP206

@@ -270,8 +270,8 @@ class Attributes:
                 return self._analysis.parameters.combine_annotation(given, declared)
         elif isinstance(declared, Tensor) and not _is_set_by_others(name, owner.module.source.text):
             given = self._analysis.callers.given_to_fields(instance.cls).get(name)
-            if given is not None:
-                return given
+            if given is not None and _is_safe(given):
+                return given  # of others, which some calls move, the method at hand may be given either sort
         if field.value is not None and not self._analysis.classes.members(owner).methods.get("__init__"):
             default = default_of_field(frame, field.value)
             if isinstance(default, (Unknown, Nothing)):
@@ -325,6 +325,11 @@ def _key(instance: Instance, name: str) -> tuple[object, ...]:
     """What an attribute depends on."""
     facts = (instance.on_cpu, instance.requires_grad, instance.dtype, instance.device_taint)
     return (instance.cls, instance.arguments, *facts, instance.written, instance.is_moved, name)
+
+
+def _is_safe(value: Value) -> bool:
+    """Whether it is a tensor on the CPU without grad, whoever gives it."""
+    return isinstance(value, Tensor) and value.on_cpu is True and value.requires_grad is False
 
 
 def _is_set_by_others(name: str, text: str) -> bool:

@@ -19,7 +19,7 @@ from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.json_text import patch_json
 from tonumpy.rehearsal.standin.warning import warn
-from tonumpy.sinks.taken.table import WRITERS_OF_JSON, confidence_in, table
+from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
 from tonumpy.sinks.taken.words import said
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class TakenByLibraries:
     def _in_call(
         self, name: str, library: str, places: list[Place], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
+        if name in OF_AXES and (len(args) > 1 or "axis" in kwargs):
+            return
         for place in places:
             if place.name == "**":
                 given = list(kwargs.values())

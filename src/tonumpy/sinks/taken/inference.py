@@ -31,7 +31,7 @@ from tonumpy.sinks.arguments import spelt
 from tonumpy.sinks.taken import text_writers
 from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_given
 from tonumpy.sinks.taken.places import find_taken
-from tonumpy.sinks.taken.table import WRITERS_OF_JSON, confidence_in, methods, table
+from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, methods, table
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def _in_function(
     if full_name == "builtins.dict" and isinstance(call.args[0], ast.Call) and seen.arguments.positional:
         yield from _in_pairs(site, call.args[0], seen.arguments.positional[0])
     library, _, function = full_name.partition(".")
+    if full_name in OF_AXES and (len(call.args) > 1 or any(each.arg == "axis" for each in call.keywords)):
+        return
     if function in text_writers.NAMES:
         full_name += text_writers.ENDING  # others are no sites
     yield from _by_place(site, call, seen, library, table().functions.get(full_name, ()))

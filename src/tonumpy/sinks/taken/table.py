@@ -36,6 +36,8 @@ class Table(NamedTuple):
 
 # Text and pictures are mostly meant for people.
 _SELDOM_WRONG = ("text", "picture")
+# Functions that ask a tensor for its shape where they are given an axis, and answer as for an array: `np.size(t, 0)`.
+OF_AXES = ("numpy.size",)
 # What these write is read again, by programs; they take what is nested.
 WRITERS_OF_JSON = ("json", "orjson", "ujson")
 

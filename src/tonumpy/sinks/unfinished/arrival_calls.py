@@ -108,7 +108,8 @@ class Calls(Expressions):
     def _hold_in_memory(self, written: ast.expr, held: Copies) -> None:
         """A copy is in what it is written to, and in the arrays that share the memory."""
         owner = owner_of(written)
-        for name in (owner, *(array for array, tensor in self._arrays_of.items() if tensor == owner)):
+        arrays = (*self._arrays_of.items(), *self._home.array_attributes.items())
+        for name in (owner, *(array for array, tensor in arrays if tensor == owner)):
             self._hold(name, held)
 
     def _is_followed(self, call: ast.Call, helper: Helper) -> bool:
@@ -282,6 +283,9 @@ class Calls(Expressions):
             return self._moved(call, held)
         if name in words.OF_DICTS:
             return self._of_dict(call, name, held)
+        if name == "copy" and self._is_array(call.func):
+            self._read(held, call, is_by_method=True)
+            return NO_COPIES
         if name in words.VIEWS or name in words.QUIET or name.endswith("_"):
             return held
         if name in words.READING or torch_api.tensor_method(name) is not None:

@@ -96,7 +96,7 @@ class Names:
                 self._parts.add(target.id)
 
     def _bind_item(self, target: ast.Subscript, held: Copies, value: ast.expr) -> None:
-        if root_name(target) in self._known_arrays:
+        if self._is_array(target):
             self._read(held, value)  # an array takes the values
             return
         place, owner = place_of(target), owner_of(target.value)
@@ -105,6 +105,10 @@ class Names:
             self._hold(f"{owner}[]", parts.in_dict(held, literal(target.slice) or ""))
         else:
             self._hold(owner, held)
+
+    def _is_array(self, node: ast.expr) -> bool:
+        root = root_name(node)
+        return root in self._known_arrays or root in self._arrays_of or root in self._home.array_attributes
 
     def _bind_name(self, name: str, held: Copies, value: ast.expr) -> None:
         names = self._state.names

@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cached_property
 
-from tonumpy.inference.index.bindings import defaults_of, imports_among, parameters_of
+from tonumpy.inference.index.bindings import defaults_of, imports_among, parameters_of, root_name
 from tonumpy.inference.index.name_places import places_read
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
@@ -150,6 +150,26 @@ class Home:
     def arrays(self) -> frozenset[str]:
         """The names that are imported from libraries whose functions read what they are given."""
         return frozenset(name for name, root in self._roots_imported.items() if root in CONSUMERS)
+
+    @cached_property
+    def array_attributes(self) -> dict[str, str]:
+        """The attributes of self that are given what NumPy makes, or arrays of pinned tensors, alone; with those."""
+        given: dict[str, list[ast.expr]] = {}
+        for node in walk(self.source.tree) if "self." in self.source.text else ():
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                if isinstance(target, ast.Attribute) and (name := root_name(target)) == path_of(target):
+                    given.setdefault(name or "", []).append(node.value)  # type: ignore[attr-defined]
+        found = {name: [*map(self._as_array, values)] for name, values in given.items()}
+        return {name: owners[0] or "" for name, owners in found.items() if None not in owners}
+
+    def _as_array(self, node: ast.expr) -> str | None:
+        """The pinned tensor that an array shares its memory with, empty where NumPy makes it; None for what is none."""
+        if not isinstance(node, ast.Call):
+            return None
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr == "numpy":
+            return path_of(function.value) if self.spellings.is_pinned(function.value) else None
+        return "" if root_name(function) in self.arrays else None
 
     @cached_property
     def torch(self) -> frozenset[str]:
