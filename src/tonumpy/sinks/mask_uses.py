@@ -8,7 +8,7 @@ from collections import Counter
 from functools import cached_property
 from itertools import islice
 
-from tonumpy.inference.index.bindings import arguments_of, defaults_of, given_to, imports_among
+from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, imports_among
 from tonumpy.inference.index.references import class_around
 from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.scope_bindings import bound_in, keyed_in, pairs_of_keys, place_of
@@ -165,6 +165,9 @@ class Uses:
             for name, values in self._bound_in(method[-1]).items():
                 if name.startswith("self."):
                     kept.setdefault(name, []).extend(self._made_of(value) for value in values)
+        for method in (each[-1] for each in methods.values() if "property" in decorator_names(each[-1])):
+            returned = self._helpers.get((id(owner), f"self.{method.name}"))
+            kept[f"self.{method.name}"] = [returned[0] if returned else ()]
         self._kept[id(owner)] = {name: _joined(made) for name, made in kept.items() if all(made)}
         return methods if self._kept[id(owner)] else {}
 
