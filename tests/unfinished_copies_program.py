@@ -4,6 +4,7 @@ import asyncio
 import io
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -200,3 +201,16 @@ y.numpy()
 y = nb()
 for _ in y:  # views alone
     break
+
+
+def read(row):
+    return y[row].item()  # TNP204
+
+
+y = nb()
+with ThreadPoolExecutor(1) as pool:  # a thread that begins when the copy is on its way
+    assert [*pool.map(read, range(2))] == [0, 2]
+y = nb()
+torch.cuda.synchronize()
+with ThreadPoolExecutor(1) as pool:
+    assert [*pool.map(lambda row: y[row].item(), range(2))] == [0, 2]

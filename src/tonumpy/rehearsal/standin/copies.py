@@ -120,6 +120,15 @@ class Copies:
                 self._begin(each)
             return result
 
+        start = threading.Thread.start
+
+        @functools.wraps(start)
+        def started(thread: Any) -> None:
+            if self.is_any:
+                thread.run = self._watched(thread.run)
+            start(thread)
+
+        patches.replace(threading.Thread, "start", started)
         reduce = Tensor.__reduce_ex__
 
         @functools.wraps(reduce)
@@ -245,6 +254,15 @@ class Copies:
         torch.overrides._push_mode(self._mode)
         for mode in reversed(above):
             torch.overrides._push_mode(mode)
+
+    def _watched(self, run: Callable[[], None]) -> Callable[[], None]:
+        """What a thread runs that begins while copies are pending: modes are those of one thread."""
+
+        def watched() -> None:
+            self._watch()
+            run()
+
+        return watched
 
     def _leave(self) -> None:
         if self._mode not in _stack_of_modes():
