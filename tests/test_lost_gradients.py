@@ -99,7 +99,7 @@ def test_what_is_trained_on_beside_what_a_function_gives_trains() -> None:
     assert balanced.share.grad
 
 
-BY_MAKERS = "by_a_function_that_returns_it of_several of_a_dict by_an_attribute by_a_variable".split()
+BY_MAKERS = "by_a_function_that_returns_it of_several of_a_dict by_an_attribute by_a_variable nearer".split()
 
 
 @pytest.mark.parametrize("name", BY_MAKERS)

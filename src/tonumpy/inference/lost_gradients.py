@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import Candidate, Scope
 
 
+_OF_GRAD = frozenset(("register_hook", "retain_grad"))
 LEVELS = 2  # of functions that hand an array on
 
 
@@ -90,7 +91,7 @@ def _row_of_training(module: Module, names: Names, returned: set[int], arrays: C
     tensors = names.made_of(returned)
     for loss, row in (*trained(names.calls), *_trained_by_functions(module, names.calls)):
         if names.is_made_alone(module, loss, returned, tensors, arrays):
-            return None if arrays and _is_handed_on(names, returned, loss) else row
+            return None if arrays and _is_wanted(names, returned, loss, row) else row
     return None
 
 
@@ -184,11 +185,21 @@ def _returned_together(value: ast.expr) -> list[ast.expr]:
     return value.values if isinstance(value, ast.Dict) and value.values else [value]
 
 
-def _is_handed_on(names: Names, leaves: set[int], loss: ast.expr) -> bool:
-    """Whether a leaf is returned as it is, beside the loss: its gradient may be read elsewhere."""
+def _is_wanted(names: Names, leaves: set[int], loss: ast.expr, row: int) -> bool:
+    """Whether the gradient of a leaf that has a name beside the loss may be read elsewhere: the leaf is returned or
+    kept as it is, given to something after the call of `backward` in this row, or has a hook."""
     kept = {name for name, values in names.parts.items() if any(_leaf(each, leaves) for each in values)}
     kept.discard(root_name(loss) or "")
-    given = (each for value in names.returned for each in (value.elts if isinstance(value, ast.Tuple) else [value]))
+    if not kept:
+        return False
+    given = [each for value in names.returned for each in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    for values in names.parts.values():
+        given += (part for value in values if isinstance(value, ast.Dict) for part in value.values)
+    for call in names.calls:
+        if last_name(call.func) in _OF_GRAD and isinstance(call.func, ast.Attribute):
+            given.append(call.func.value)
+        elif call.lineno > row and last_name(call.func) != "print":
+            given += arguments_of(call)
     return any(isinstance(each, ast.Name) and each.id in kept for each in given)
 
 
