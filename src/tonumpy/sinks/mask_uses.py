@@ -165,9 +165,10 @@ class Uses:
             for name, values in self._bound_in(method[-1]).items():
                 if name.startswith("self."):
                     kept.setdefault(name, []).extend(self._made_of(value) for value in values)
-        for method in (each[-1] for each in methods.values() if "property" in decorator_names(each[-1])):
-            returned = self._helpers.get((id(owner), f"self.{method.name}"))
-            kept[f"self.{method.name}"] = [returned[0] if returned else ()]
+        for each in owner.body:
+            if isinstance(each, FUNCTIONS) and "property" in decorator_names(each):
+                returned = self._helpers.get((id(owner), f"self.{each.name}"))
+                kept[f"self.{each.name}"] = [returned[0] if returned else ()]
         self._kept[id(owner)] = {name: _joined(made) for name, made in kept.items() if all(made)}
         return methods if self._kept[id(owner)] else {}
 
