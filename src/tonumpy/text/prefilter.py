@@ -137,7 +137,20 @@ def may_hold_taken(text: str | bytes) -> bool:
     """Whether a tensor may be taken for values where nothing raises."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return "torch" in text and (any(map(text.__contains__, _TAKING)) or _makes_text_of_unknown(text))
+    if "torch" not in text:
+        return False
+    return any(map(text.__contains__, _TAKING)) or _makes_text_of_unknown(text) or _holds_set(text)
+
+
+def _holds_set(text: str) -> bool:
+    """`stops = {END, 2}`, and not each file with a dict."""
+    at = text.find("= {")
+    while at != -1:
+        item = text[at + 3 : at + 80].lstrip().partition(",")[0].partition("}")[0]
+        if item and not any(map(item.__contains__, ": (*\n")):
+            return True
+        at = text.find("= {", at + 3)
+    return False
 
 
 def _makes_text_of_unknown(text: str) -> bool:

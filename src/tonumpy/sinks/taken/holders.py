@@ -102,9 +102,8 @@ def is_set_given(site: Site | OperationSite, receiver: Value) -> bool:
 
 
 def _is_attribute_of_sets(name: str, module: Scope) -> bool:
-    declared = (node for node in walk(module) if isinstance(node, ast.AnnAssign))
-    fields = [each.value for each in declared if isinstance(each.target, ast.Name) and each.target.id == name]
-    given = [*stored_in_attributes(module, name), *fields]
+    classes = (each for each in walk(module) if isinstance(each, ast.ClassDef))
+    given = [*stored_in_attributes(module, name), *(value for each in classes for value in stored_in(each.body, name))]
     return bool(given) and all(map(_makes_set, given))
 
 
