@@ -57,15 +57,16 @@ class Log:
 
 lengths = torch.tensor([3, 2], device=device)
 print(under_a_key({"lengths": lengths}), under_two_keys({"events": {"lengths": lengths}}))
-print(under_each_key({"a": lengths}), of_a_view({"lengths": lengths}), twice(lengths), of_unknowns([lengths]))
+print(under_each_key({"a": lengths}), of_a_view({"lengths": lengths}), twice(lengths))
+print(globals()["of_unknowns"]([lengths]))  # who calls it is not in sight
 log, logs, losses = Log(), {"loss": []}, []
 for step in range(16):
     log.add(torch.tensor(float(step), device=device))
     logs["loss"].append(torch.tensor(float(step), device=device))
     losses.append(torch.ones(step % 3 + 1, device=device).sum())
 print(np.mean(log.losses))  # TNP104 `x * 2` with `.detach().cpu().numpy()` before line 39 adds it
-print(np.mean(logs["loss"]))  # TNP104 before line 48 adds it
-print(np.mean(losses))  # TNP104 before line 49 adds it
+print(np.mean(logs["loss"]))  # TNP104 before line 49 adds it
+print(np.mean(losses))  # TNP104 before line 50 adds it
 frame = pd.DataFrame({"a": [1.0, 2.0]})
 frame["x"] = lengths  # TNP104 converts
 array = np.zeros(2)
