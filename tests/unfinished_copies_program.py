@@ -214,3 +214,22 @@ y = nb()
 torch.cuda.synchronize()
 with ThreadPoolExecutor(1) as pool:
     assert [*pool.map(lambda row: y[row].item(), range(2))] == [0, 2]
+
+
+def view_before_the_wait():
+    host = nb()
+    done = torch.cuda.current_stream().record_event()
+    view = host.numpy()
+    done.synchronize()
+    return view.sum()
+
+
+def view_read_before_the_wait():
+    host = nb()
+    view = host.numpy()  # TNP204
+    total = view.sum()
+    torch.cuda.synchronize()
+    return total
+
+
+assert view_before_the_wait() == view_read_before_the_wait() == 240

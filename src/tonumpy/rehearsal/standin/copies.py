@@ -22,7 +22,7 @@ from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.origins import place_of_caller
-from tonumpy.rehearsal.standin.overwritten import has_passed, reads_after
+from tonumpy.rehearsal.standin.overwritten import has_passed, is_view, reads_after
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -159,6 +159,11 @@ class Copies:
 
         return waiting
 
+    def check_array(self, tensor: Any) -> None:
+        """The same of one that an array is made of, but where the program waits before it reads that."""
+        if self._pending and not (self._is_pending(tensor) and is_view()):
+            self.check(tensor)
+
     def check(self, tensor: Any) -> None:
         """Tell of a tensor that is read, if it is one of these."""
         if not self._pending:
@@ -189,7 +194,7 @@ class Copies:
             if all(id(_storage(each)) in known for each in made):
                 return  # a view, a copy to the device, or nothing that was computed
         for each in read:
-            self.check(each)
+            (self.check_array if name == "numpy" else self.check)(each)
 
     def _is_pending(self, tensor: Any) -> bool:
         return tensor.layout is torch.strided and _storage(tensor) in self._pending

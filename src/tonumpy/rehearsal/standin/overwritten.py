@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.texts import tree_of
-from tonumpy.text.syntax import FUNCTIONS
+from tonumpy.sinks.unfinished.views import is_waited_for
+from tonumpy.text.syntax import FUNCTIONS, blocks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,26 @@ def reads_after(host: Any) -> list[Read]:
     begun = frame.f_lineno
     rows = [node.lineno for node in _loads(body) if node.id in names and node.lineno > begun]
     return [Read(frame.f_code, begun, min(rows))] if rows else []
+
+
+def is_view() -> bool:
+    """Whether the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    tree = None if frame is None else tree_of(frame.f_code.co_filename)
+    body = None if tree is None or frame is None else _body(tree, frame.f_code)
+    if frame is None or body is None:
+        return False
+    row, blocks = frame.f_lineno, [body.body]  # type: ignore[attr-defined]
+    while blocks:
+        block = blocks.pop()
+        for at, statement in enumerate(block):
+            if statement.lineno <= row <= (statement.end_lineno or row):
+                if isinstance(statement, ast.Assign):
+                    return is_waited_for(statement, block[at + 1 :])
+                blocks += blocks_of(statement)
+    return False
 
 
 def has_passed(read: Read) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import chain
+from itertools import chain, islice
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.lazy_typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls
 from tonumpy.sinks.unfinished.arrival_expressions import MAX_NODES
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES
+from tonumpy.sinks.unfinished.views import is_waited_for
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, TRIES, walk
 
@@ -81,11 +82,24 @@ class Walk(Calls):
         return found
 
     def _block(self, body: Iterable[ast.stmt]) -> None:
-        for statement in body:
+        body = list(body)
+        for at, statement in enumerate(body):
             if not self._is_reached or self._looked_at > MAX_NODES:
                 return
             self._statement = statement
-            self._do(statement)
+            if is_waited_for(statement, islice(body, at + 1, None)):
+                self._view(statement)
+            else:
+                self._do(statement)
+
+    def _view(self, statement: ast.stmt) -> None:
+        """An array that is made of a copy, and is read when that has arrived: a name for the same memory."""
+        assert isinstance(statement, ast.Assign)
+        made = statement.value
+        assert isinstance(made, ast.Call)
+        assert isinstance(made.func, ast.Attribute)
+        for target in statement.targets:
+            self._bind(target, self._value(made.func.value), made)
 
     def _do(self, statement: ast.stmt) -> None:
         step = _STEPS.get(type(statement))
