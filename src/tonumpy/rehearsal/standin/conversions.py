@@ -99,7 +99,7 @@ class Conversions:
 
     def _converted(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if tensor.is_cpu:
-            (self._copies.check_array if way == "numpy" else self._copies.check)(tensor)
+            self._copies.check(tensor, is_array_made=way == "numpy")
         reasons = () if force else refused(tensor)
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)

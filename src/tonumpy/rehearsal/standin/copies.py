@@ -159,17 +159,13 @@ class Copies:
 
         return waiting
 
-    def check_array(self, tensor: Any) -> None:
-        """The same of one that an array is made of, but where the program waits before it reads that."""
-        if self._pending and not (self._is_pending(tensor) and is_view()):
-            self.check(tensor)
-
-    def check(self, tensor: Any) -> None:
-        """Tell of a tensor that is read, if it is one of these."""
+    def check(self, tensor: Any, *, is_array_made: bool = False) -> None:
+        """Tell of a tensor that is read, if it is one of these; where an array is made of it, unless the program waits
+        before it reads that."""
         if not self._pending:
             return
         try:
-            if self._is_pending(tensor):
+            if self._is_pending(tensor) and not (is_array_made and is_view()):
                 found = self._pending.pop(_storage(tensor))
                 told = event(tensor, "unfinished copy", (), None, self._stacks)
                 self._observer(told._replace(about=f" (made at {found.place})"), tensor)
@@ -194,7 +190,7 @@ class Copies:
             if all(id(_storage(each)) in known for each in made):
                 return  # a view, a copy to the device, or nothing that was computed
         for each in read:
-            (self.check_array if name == "numpy" else self.check)(each)
+            self.check(each, is_array_made=name == "numpy")
 
     def _is_pending(self, tensor: Any) -> bool:
         return tensor.layout is torch.strided and _storage(tensor) in self._pending

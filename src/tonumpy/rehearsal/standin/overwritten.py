@@ -30,16 +30,13 @@ class Read(NamedTuple):
 
 def reads_after(host: Any) -> list[Read]:
     """Where the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = _own_frame()
     if frame is None:
         return []
     first = host.untyped_storage().data_ptr()
     last = first + host.untyped_storage().nbytes()
     names = {name for name, value in list(frame.f_locals.items()) if _lies_in(value, first, last)}
-    tree = tree_of(frame.f_code.co_filename) if names else None
-    body = None if tree is None else _body(tree, frame.f_code)
+    body = _body(frame.f_code) if names else None
     if body is None:
         return []
     begun = frame.f_lineno
@@ -49,14 +46,11 @@ def reads_after(host: Any) -> list[Read]:
 
 def is_view() -> bool:
     """Whether the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    tree = None if frame is None else tree_of(frame.f_code.co_filename)
-    body = None if tree is None or frame is None else _body(tree, frame.f_code)
+    frame = _own_frame()
+    body = None if frame is None else _body(frame.f_code)
     if frame is None or body is None:
         return False
-    row, blocks = frame.f_lineno, [body.body]  # type: ignore[attr-defined]
+    row, blocks = frame.f_lineno, [body.body]
     while blocks:
         block = blocks.pop()
         for at, statement in enumerate(block):
@@ -81,8 +75,18 @@ def _lies_in(value: object, first: int, last: int) -> bool:
     return bool(first <= value.__array_interface__["data"][0] < last)
 
 
-def _body(tree: ast.Module, code: CodeType) -> ast.AST | None:
-    if code.co_name == "<module>":
+def _own_frame() -> FrameType | None:
+    """The innermost one of the user's own code, however far it is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function, or the module, as its file has it."""
+    tree = tree_of(code.co_filename)
+    if tree is None or code.co_name == "<module>":
         return tree
     rows = range(code.co_firstlineno, code.co_firstlineno + 20)  # behind its decorators
     found = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == code.co_name]
