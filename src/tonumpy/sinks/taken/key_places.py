@@ -60,7 +60,7 @@ def rows_of_keys(source: Source) -> set[int]:
     holds_none = cache(partial(_holds_no_keys, text))
     places = [place for place, key, holder in _keys(text) if _is_one_of(names, key) and not holds_none(holder)]
     for held in dicts_of_defaults(source):
-        reads = ((at, _READ.match(text, at + len(held))) for at in _places_of(held, text))
+        reads = ((at, _READ.match(text, at + len(held))) for at in places_of(held, text))
         places += [at for at, match in reads if match and match[1] in names and not _word_before(text, at)]
     return {source.position_at(place).row for place in places}
 
@@ -68,14 +68,14 @@ def rows_of_keys(source: Source) -> set[int]:
 def dicts_of_defaults(source: Source) -> set[str]:
     """The names, and attributes, of dicts whose items are made where one is read: equal keys have an item each."""
     text = source.text
-    before = (_line_before(text, at) for at in _places_of("defaultdict(", text))
+    before = (_line_before(text, at) for at in places_of("defaultdict(", text))
     given = (match[1] for line in before if (match := _OF_DEFAULTS.search(line)))
     return {name.rpartition(".")[2] for names in given for name in re.split(r"[ \t]*,[ \t]*", names)}
 
 
 def _keys(text: str) -> Iterator[tuple[int, str, str]]:
     """Where something is a key or is looked for, what that is, and the last name of what holds it, if any."""
-    for at in _places_of("in ", text):
+    for at in places_of("in ", text):
         if text[at - 1] in " \t" and (sought := _SOUGHT.search(_line_before(text, at))):
             among = _AMONG.match(text, at + len("in "))
             yield at, sought[1], among[1] if among else ""
@@ -97,7 +97,7 @@ def _holds_no_keys(text: str, name: str) -> bool:
         return False
     given = [
         match[1]
-        for at in _places_of(name, text)
+        for at in places_of(name, text)
         if (match := _GIVEN.match(text, at + len(name))) and not _word_before(text, at)
     ]
     return bool(given) and all(each.startswith(_NO_HOLDERS) for each in given)
@@ -124,7 +124,8 @@ def _names_of_keys(text: str) -> set[str]:
     return names | {given[1] for at in made if (given := _NAME_GIVEN.fullmatch(_line_before(text, at)))}
 
 
-def _places_of(words: str, text: str) -> Iterator[int]:
+def places_of(words: str, text: str) -> Iterator[int]:
+    """Where words stand in a text, as parts of others, too."""
     at = text.find(words)
     while at != -1:
         yield at

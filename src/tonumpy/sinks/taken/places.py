@@ -14,7 +14,13 @@ from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken import text_writers
-from tonumpy.sinks.taken.key_places import METHODS_OF_KEYS, PLAIN_LOOPS, dicts_of_defaults, rows_of_keys
+from tonumpy.sinks.taken.key_places import (
+    METHODS_OF_KEYS,
+    PLAIN_LOOPS,
+    dicts_of_defaults,
+    places_of,
+    rows_of_keys,
+)
 from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -127,11 +133,9 @@ def _is_given_pairs(call: ast.Call) -> bool:
 
 def _rows_with(words: str, source: Source) -> Iterator[int]:
     """The rows in which a text stands that no letter stands before."""
-    text, at = source.text, source.text.find(words)
-    while at != -1:
-        if words[0] in ".[" or text[at - 1] not in _LETTERS:
+    for at in places_of(words, source.text):
+        if words[0] in ".[" or source.text[at - 1] not in _LETTERS:
             yield source.position_at(at).row
-        at = text.find(words, at + len(words))
 
 
 def _is_meant(node: ast.AST, of_defaults: set[str]) -> bool:

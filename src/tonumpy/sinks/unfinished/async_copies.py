@@ -99,19 +99,18 @@ class Spellings:
 
     @cached_property
     def _pinned(self) -> frozenset[str]:
-        text = self._source.text
-        if "pin_memory" not in text:
+        if "pin_memory" not in self._source.text:
             return frozenset()
-        given = [
-            (name, node.value)
-            for node in walk(self._source.tree)
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if (name := root_name(target)) is not None
-        ]
+        given = [(name, value) for target, value in self.assigned if (name := root_name(target)) is not None]
         pinned = {name for name, value in given if _pins(value)}
         views = {name for name, value in given if (whole := _viewed(value)) is not None and root_name(whole) in pinned}
         return frozenset(pinned | views)
+
+    @cached_property
+    def assigned(self) -> list[tuple[ast.expr, ast.expr]]:
+        """All targets of plain assignments in the file, each with the value."""
+        statements = (node for node in walk(self._source.tree) if isinstance(node, ast.Assign))
+        return [(target, each.value) for each in statements for target in each.targets]
 
     def _is_towards_host(self, call: ast.Call, scopes: tuple[Scope, ...], given: Mapping[str, ast.expr]) -> bool:
         told = [each.value for each in call.keywords if each.arg in ("device", "other")] or call.args[:1]

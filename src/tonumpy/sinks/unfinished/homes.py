@@ -155,10 +155,9 @@ class Home:
     def array_attributes(self) -> dict[str, str]:
         """The attributes of self that are given what NumPy makes, or arrays of pinned tensors, alone; with those."""
         given: dict[str, list[ast.expr]] = {}
-        for node in walk(self.source.tree) if "self." in self.source.text else ():
-            for target in node.targets if isinstance(node, ast.Assign) else ():
-                if isinstance(target, ast.Attribute) and (name := root_name(target)) == path_of(target):
-                    given.setdefault(name or "", []).append(node.value)  # type: ignore[attr-defined]
+        for target, value in self.spellings.assigned if "self." in self.source.text else ():
+            if isinstance(target, ast.Attribute) and (name := root_name(target)) == path_of(target):
+                given.setdefault(name or "", []).append(value)
         found = {name: [*map(self._as_array, values)] for name, values in given.items()}
         return {name: owners[0] or "" for name, owners in found.items() if None not in owners}
 
