@@ -198,7 +198,6 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
         "formats",
         "frontends.flake8_plugin",
         "globs",
-        "lazy_typing",
         "text.prefilter",
         "text.reading",
     }

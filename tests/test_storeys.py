@@ -16,7 +16,7 @@ ASKED_FROM_BELOW = "inference.summaries.analysis"
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-lazy_typing facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
+facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
 inference.knowledge.grad_contexts inference.knowledge.methods
 inference.index inference.lattice inference.knowledge inference.habits inference.summaries.budget inference.transfer
 inference.summaries

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.device_lines import lines_of_devices
@@ -13,7 +14,6 @@ from tonumpy.findings import Answer, Ground
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.origins import state_of_device, state_of_grad
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import grounds_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.text.candidates import is_in_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from os import fspath
-from typing import overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration, Settings, combine, may_have_findings, read_choices
@@ -16,7 +16,6 @@ from tonumpy.frontends.files import find_files
 from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.noqa import suppress
 from tonumpy.text.sources import source_of
 

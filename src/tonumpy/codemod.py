@@ -8,6 +8,8 @@ changed file through black, which must then be installed.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
@@ -15,7 +17,6 @@ from tonumpy.config import Configuration, read_choices
 from tonumpy.findings import LINKS, STYLES, SourceError
 from tonumpy.frontends.files import is_left_out
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import fix
 from tonumpy.repair.rewrite import RewriteError
 from tonumpy.text.reading import read_regular

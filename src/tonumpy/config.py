@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import read_format
 from tonumpy.globs import Exclude, excludes, regular_expression
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import (
     may_hold_candidates,
     may_hold_comments,

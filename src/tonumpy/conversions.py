@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.lattice.dtypes import is_choice, is_integral, link_of_dtype, may_lack
 from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:

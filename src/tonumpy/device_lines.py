@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import Ground
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of

@@ -6,8 +6,7 @@ import os
 import re
 from functools import cache
 from itertools import accumulate, count
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

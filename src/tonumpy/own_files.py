@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.config import ConfigError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

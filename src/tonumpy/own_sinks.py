@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.promises import NAME, WrongRowError, read_row
 
 if TYPE_CHECKING:

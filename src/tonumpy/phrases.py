@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
 from tonumpy.inference.lattice.dtypes import choices, is_choice, may_lack
 from tonumpy.inference.lattice.evidence import is_on_one_branch
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.quoted import quoted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
@@ -16,7 +17,6 @@ from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules

@@ -3,8 +3,9 @@ what comes of it. Reports show them as evidence, and as related locations."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.findings import Ground
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.fillings import filling_of
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

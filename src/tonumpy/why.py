@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.findings import Answer, Explanation
@@ -12,7 +13,6 @@ from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor

@@ -7,9 +7,9 @@ each within bounds cost as much as one that is not. What a machine may spend onl
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.globs import expand_braces
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -13,9 +13,9 @@ import contextlib
 import errno
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import followed, private_folder
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

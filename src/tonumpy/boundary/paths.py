@@ -10,8 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

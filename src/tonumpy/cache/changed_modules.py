@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from tonumpy.cache.module_fingerprint import has_fingerprint
 from tonumpy.findings import SourceError
@@ -10,7 +11,6 @@ from tonumpy.inference.index.lookups import digest_of
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.read_set import ReadSet
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.sources import source_of
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.lookups import digest_of, settled, stamp_of
 from tonumpy.inference.index.repository import (
@@ -20,7 +21,6 @@ from tonumpy.inference.index.repository import (
     python_files,
     where_it_stands,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.reading import read_looked_at
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from errno import EFBIG
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tonumpy.cache.neighbours import Neighbours
 from tonumpy.cache.searches import KINDS as SEARCHES
 from tonumpy.cache.searches import Searches
 from tonumpy.inference.index.folders import MAX_BYTES, Folders, files_of_module
 from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_looked_at
 

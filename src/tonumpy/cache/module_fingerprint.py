@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.lookups import digest_of
 from tonumpy.inference.index.module_text import ANSWERS
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import PLAIN, part_of, watched_in
 from tonumpy.text.long_strings import code_lines
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.folders import MAX_BYTES
 from tonumpy.inference.index.lookups import Content, as_answer, content_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from errno import EFBIG
+from typing import TYPE_CHECKING
 
 from tonumpy.cache.known_repository import known_repository
 from tonumpy.cache.module_fingerprint import fingerprint_of
@@ -15,7 +16,6 @@ from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, 
 from tonumpy.inference.index.project import Project
 from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.inference.index.repository import Repositories
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import is_cut
 

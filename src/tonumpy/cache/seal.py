@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_new
 from tonumpy.inference.index.lookups import blake2b
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tonumpy.cache.known_repository import (
     File,
@@ -15,7 +16,6 @@ from tonumpy.cache.known_repository import (
 )
 from tonumpy.inference.index.lookups import Stamp, digest_of
 from tonumpy.inference.index.repository import is_installable, top_of_repository
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tonumpy.cache.cache_entries import Kept, packed_error, packed_finding, unpacked_error, unpacked_finding
 from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.cache.identity import settings_key
 from tonumpy.cache.lookup_answers import LookupAnswers
 from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from tonumpy.config import Choices, ConfigError, Configuration, overlay
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends.disk import refuse_place, write_text
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.own_files import is_own, read_own
 from tonumpy.rules import all_rules
 

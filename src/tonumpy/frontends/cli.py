@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from contextlib import nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
@@ -17,7 +18,6 @@ from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files, is_kept_out
 from tonumpy.frontends.streams import StreamError
 from tonumpy.frontends.work import Run, in_order
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse

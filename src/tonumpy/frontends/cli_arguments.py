@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_inline, read_jobs
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format
 from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

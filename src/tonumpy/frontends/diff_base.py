@@ -11,10 +11,10 @@ import re
 import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, Repository, RepositoryError
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.boundary.output import place_to_write, write_file
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

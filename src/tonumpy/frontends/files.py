@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import ForeignFolders, is_foreign, lies_in_foreign
 from tonumpy.boundary.paths import RealFolders, is_inside, real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
 from tonumpy.globs import excludes
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
 

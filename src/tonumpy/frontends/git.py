@@ -9,9 +9,9 @@ its work tree. What is left of the configuration is the user's own.
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from tonumpy.boundary.paths import root_of
-from tonumpy.lazy_typing import NamedTuple
 from tonumpy.text.reading import read_regular
 
 TIME_LIMIT = 60.0  # seconds; a big repository on a slow disk takes a few, and a pipe in place of a file for ever

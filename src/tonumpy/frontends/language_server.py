@@ -12,6 +12,7 @@ import logging
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -22,7 +23,6 @@ from tonumpy import __version__
 from tonumpy.config import Choices, ConfigError, read_table
 from tonumpy.findings import Edit, Position
 from tonumpy.frontends.workbench import Workbench
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rules import all_rules
 from tonumpy.text.source import Source
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.outcomes import Change
 from tonumpy.frontends.writing import write_all
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rehearsal.holding import Outcome, TakenBack, blamed, how_it_ended, is_broken, ran_again
 
 if TYPE_CHECKING:

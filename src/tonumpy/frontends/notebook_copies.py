@@ -6,10 +6,10 @@ Collections hold the same notebook in many folders, one for each language or ver
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
 from tonumpy.inference.index.module_use import folder_of
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import cuts
 
 if TYPE_CHECKING:

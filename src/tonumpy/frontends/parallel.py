@@ -8,12 +8,12 @@ import os
 import signal
 import sys
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.limits import cores
 from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,12 +6,12 @@ import logging
 import os
 from functools import cache
 from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
 from pylsp import hookimpl
 
 from tonumpy.config import ConfigError, read_table
 from tonumpy.frontends.workbench import Workbench
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any

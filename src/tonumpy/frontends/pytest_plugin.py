@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-TYPE_CHECKING = False  # as in lazy_typing.py, which is one module more to import
+TYPE_CHECKING = False  # importing `typing` here would cost every pytest run
 if TYPE_CHECKING:
     from contextlib import ExitStack
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.disk import write_text
 from tonumpy.frontends.outcomes import Change
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.record import Record, folder_of, is_record, read_record
 from tonumpy.rehearsal.holding import Outcome, RepairedFile, repaired
 from tonumpy.rehearsal.judging import Judged, is_outside, judge_run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import root_of
 from tonumpy.cache.cache_entries import Kept
@@ -14,7 +15,6 @@ from tonumpy.cache.store import Store
 from tonumpy.config import ConfigError
 from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.frontends.streams import write
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.config import Configuration, Settings

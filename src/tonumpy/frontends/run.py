@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tonumpy import pipeline
 from tonumpy.findings import Position, SourceError
 from tonumpy.frontends.disk import os_error
 from tonumpy.frontends.notebook_copies import Copies
 from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_looked_at

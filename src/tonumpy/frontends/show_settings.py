@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rules import all_rules
 from tonumpy.text.visible import visible
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends import baseline
 from tonumpy.frontends.files import is_left_out
 from tonumpy.globs import excludes
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.pipeline import check
 from tonumpy.report import Report
 from tonumpy.rules import all_rules

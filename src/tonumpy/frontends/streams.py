@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from tonumpy.frontends.disk import write_text
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import format_named
 
 if TYPE_CHECKING:

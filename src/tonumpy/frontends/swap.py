@@ -8,8 +8,7 @@ import signal
 import sys
 import time
 from functools import cache
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import real_path
 from tonumpy.findings import SourceError
@@ -13,7 +14,6 @@ from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 from tonumpy.text.sources import source_of
 

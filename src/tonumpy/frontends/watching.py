@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
 from tonumpy.frontends.files import SUFFIXES
 from tonumpy.frontends.streams import write
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.evidence_lines import forget_lines
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
@@ -11,7 +12,6 @@ from tonumpy.frontends.cli_arguments import read_cell, read_place
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.silences import Silences, without_silences
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.evidence_lines import explanation
 from tonumpy.text.sources import source_of
 from tonumpy.why import explain, nearest_conversions

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.frontends.disk import read
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.report import Report
 
 if TYPE_CHECKING:

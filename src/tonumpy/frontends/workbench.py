@@ -5,12 +5,13 @@ It remembers what is open and what was read of the repository. It is used by one
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration
 from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.frontends.files import is_left_out
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.notebooks import Notebook
 from tonumpy.text.source import Source
 from tonumpy.why import explain

@@ -11,13 +11,13 @@ import os
 import signal
 import stat
 import zlib
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_new, refuse_private
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
 from tonumpy.frontends.swap import is_being_written, lock, swap
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

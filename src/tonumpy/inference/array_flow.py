@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.habits import label_name, loader_name
 from tonumpy.inference.index.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
 from tonumpy.inference.index.references import references_to
 from tonumpy.inference.loss_functions import calls_model, is_loss_called, is_number_kept, makes_loss, numbers_given
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 

@@ -6,11 +6,11 @@ By names, as in array_flow.py, but a name is what was last bound to it before th
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.references import class_around
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS
 

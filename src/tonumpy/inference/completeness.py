@@ -6,10 +6,10 @@ Their chains are complete, or bring the tensor to the CPU where torch itself say
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import own_expressions, statements_of, walk
 

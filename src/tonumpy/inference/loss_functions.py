@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import Import, defaults_of, parameter_names, read_name, root_name
 from tonumpy.inference.index.references import functions_named
 from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, is_set_to_learn, trained
 from tonumpy.inference.habits import label_name
@@ -21,7 +22,6 @@ from tonumpy.inference.index.references import (
     references_to,
 )
 from tonumpy.inference.loss_functions import OF_LOSSES, is_of_target, trained_in
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, walk
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
 from tonumpy.inference.habits import data_package, dataset_name, label_name, registered_buffer
@@ -41,7 +42,6 @@ from tonumpy.inference.memory.sharers import brings_back, copies_in
 from tonumpy.inference.summaries.driver import Observations, Outcome, observe
 from tonumpy.inference.transfer.name_heuristics import may_be_trained
 from tonumpy.inference.transfer.targets import Observation
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented

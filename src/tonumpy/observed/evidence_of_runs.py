@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.record import Record, folder_of, read_record
 from tonumpy.observed.sites import Sites
 

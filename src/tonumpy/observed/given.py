@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import Mapping, Sequence, Tensor
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.consumers import converting_arguments
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.inference.lattice.values import Sequence
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.observed.given import is_surely_tensor, spelling_of
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.text.syntax import indices_of

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.sighting import OF_DEVICES, Held, Sighting, Spot
 from tonumpy.own_files import is_own, read_own
 

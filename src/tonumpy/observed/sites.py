@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.completeness import has_complete_chain
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import (
     Candidate,
     OperationSite,

@@ -9,8 +9,7 @@ import ctypes
 import threading
 import time
 from contextlib import ExitStack
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.recorder import Recorder

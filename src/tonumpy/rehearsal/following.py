@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.environment import NAMES, hooked
 from tonumpy.rehearsal.order import order_of
 from tonumpy.rehearsal.recorder import Recorder

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.paths import real_path
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Position
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.pipeline import repair
 from tonumpy.repair.rewrite import apply_edits
 from tonumpy.text.candidates import OperationSite

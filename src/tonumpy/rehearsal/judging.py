@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.project import Project
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.observed.observed_conversions import seen_alone, seen_in
 from tonumpy.observed.sighting import OF_DEVICES
 from tonumpy.pipeline import judge_seen, module_of

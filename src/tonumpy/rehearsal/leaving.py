@@ -11,8 +11,8 @@ import subprocess
 import threading
 from contextlib import contextmanager
 from functools import wraps
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.environment import hooked
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.unfollowed import command_alone

@@ -10,9 +10,9 @@ import ast
 import linecache
 import os
 from traceback import TracebackException
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ and how many such devices there are."""
 from __future__ import annotations
 
 import json
-
-from tonumpy.lazy_typing import NamedTuple
+from typing import NamedTuple
 
 VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
 

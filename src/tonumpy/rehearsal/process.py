@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rehearsal.order import Order
 from tonumpy.rehearsal.program import NOT_STARTED, NOT_STARTED_MARK
 from tonumpy.rehearsal.spool import read_run

@@ -18,7 +18,7 @@ if __name__ == "__main__":
         if find_spec("tonumpy") is None:  # run from a checkout, and not installed
             sys.path.append(sys.argv[1])
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

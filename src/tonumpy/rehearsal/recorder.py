@@ -12,9 +12,9 @@ import sys
 import threading
 from contextlib import suppress
 from multiprocessing.util import register_after_fork
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_to_append
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.holders import Search, holders_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 

@@ -5,7 +5,7 @@ On real hardware both processes see the same memory; here the receiver gets a co
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import Caller, Observed
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.observed.sighting import Held, Sighting, Spot
 from tonumpy.rehearsal.own_code import is_own
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.rehearsal.events import Call, Event
 from tonumpy.rehearsal.holders import Holder, Parameter
 

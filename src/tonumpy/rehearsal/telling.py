@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.judging import shown_path
 from tonumpy.rehearsal.sightings import elsewhere
 from tonumpy.report import is_fixable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.rehearsal.own_code import is_own
 
 if TYPE_CHECKING:

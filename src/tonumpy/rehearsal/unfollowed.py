@@ -6,8 +6,7 @@ import ast
 import os
 import shlex
 import sys
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.findings import Edit, SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.rewrite import MismatchError, RewriteError, apply_edits, match_trees
 from tonumpy.text.noqa_comments import lines_of
 from tonumpy.text.source import parse

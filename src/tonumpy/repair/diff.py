@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.visible import visible, without_commands
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, Fix, Position
 from tonumpy.inference.lattice.dtypes import is_widened_safely
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.index.bindings import defaults_of, names_in
 from tonumpy.inference.knowledge.chains import Chain, Link, Role
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.quoted import quoted
 from tonumpy.text.syntax import FUNCTIONS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.findings import Edit, SourceError
 from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,

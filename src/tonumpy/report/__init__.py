@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
 from tonumpy.report import Report, count_codes, rule_names
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible, visible_path

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import HOW_REPAIRED
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.concise import render_statistics, told_evidence
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible

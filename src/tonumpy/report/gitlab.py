@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.as_json import as_json
 from tonumpy.report.parts.entries import entries
 from tonumpy.report.parts.severity import severity

@@ -12,9 +12,9 @@ import re
 from base64 import b64encode
 from html import escape
 from string import Template
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.summary import summary_of_check
 from tonumpy.rules import all_rules
 from tonumpy.text.reading import read_regular

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
 from tonumpy.report.json import json_entries
 from tonumpy.report.parts.as_json import as_json
 

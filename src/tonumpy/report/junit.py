@@ -4,9 +4,9 @@ none."""
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import absolute
 from tonumpy.report.parts.entries import entries
 from tonumpy.text.visible import visible

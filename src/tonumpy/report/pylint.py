@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
 from tonumpy.report.parts.entries import entries
 from tonumpy.text.visible import visible_path
 

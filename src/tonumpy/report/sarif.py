@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import is_fixable
 from tonumpy.report.json import observed_entry
 from tonumpy.report.parts.as_json import as_json

@@ -6,8 +6,7 @@ import os
 from functools import cache
 from importlib import import_module
 from operator import attrgetter
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -63,8 +63,8 @@ Unsafe: it changes what the code computes on the CPU. That is its purpose, but s
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import overwritten
 from tonumpy.related import of_written_tensor
 from tonumpy.repair.operations import end_sharing

@@ -66,9 +66,9 @@ require grad.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import ALWAYS_WRONG
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
 from tonumpy.repair.operations import convert_argument
 from tonumpy.text.candidates import OperationSite

@@ -48,8 +48,8 @@ array of booleans.
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import Convert, ReplaceFunction
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from __future__ import annotations
 
 import ast
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.caught import statements_around
 from tonumpy.text.syntax import children_of, walk
 

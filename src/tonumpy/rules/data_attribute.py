@@ -40,9 +40,9 @@ from __future__ import annotations
 
 import ast
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.chains import Role
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import DataToDetach
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ Safe. Not offered where the links in between may lead to another object than the
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import detach_first
 
 if TYPE_CHECKING:

@@ -75,8 +75,8 @@ has no gradient, and the model would not train. The message names torch's own fu
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
 from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments

@@ -41,9 +41,10 @@ TNP104. There is no fix where the code catches the error and converts in another
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.inference.completeness import has_complete_chain
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import subject
 from tonumpy.repair.operations import complete_chain, convert_arguments
 from tonumpy.text.caught import errors_caught

@@ -53,7 +53,8 @@ There is no fix: only you know which torch functions replace the NumPy code.
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
 from tonumpy.phrases import without_gradient
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import FUNCTIONS

@@ -44,7 +44,7 @@ There is no fix: only you know which of the two belongs elsewhere.
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.findings import RepairStyle

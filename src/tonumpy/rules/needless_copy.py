@@ -41,8 +41,8 @@ from __future__ import annotations
 
 import ast
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import RemoveLink
 
 if TYPE_CHECKING:

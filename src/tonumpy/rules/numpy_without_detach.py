@@ -41,9 +41,9 @@ As for TNP101: safe where the value is proved or likely to be a torch tensor, un
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.chains import Role
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import at_risk, lost
 from tonumpy.repair.operations import complete_chain
 

@@ -53,8 +53,8 @@ in 680 public repositories 11 were right, and ten of these were lessons that sho
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import overwritten
 from tonumpy.related import of_written_array
 from tonumpy.repair.operations import end_sharing

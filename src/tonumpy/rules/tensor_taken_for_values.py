@@ -62,8 +62,8 @@ elsewhere: convert each before it is added.
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import Convert, convert_argument
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.sinks.taken.words import said

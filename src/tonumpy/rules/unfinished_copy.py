@@ -60,9 +60,9 @@ from __future__ import annotations
 
 import ast
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import Ground
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import DropArgument
 
 if TYPE_CHECKING:

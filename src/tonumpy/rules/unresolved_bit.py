@@ -44,9 +44,9 @@ from __future__ import annotations
 
 import re
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import LINKS_OF_BIT
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks, force
 
 if TYPE_CHECKING:

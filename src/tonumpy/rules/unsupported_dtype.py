@@ -50,9 +50,9 @@ has no such method for packed dtypes such as `float4_e2m1fn_x2`.
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.lattice.dtypes import is_choice, link_of_dtype, may_lack
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.phrases import dtype_chosen
 from tonumpy.repair.operations import AddLinks
 from tonumpy.text.bytes_read import are_bytes_read

@@ -40,8 +40,8 @@ Safe: the conversion raised before.
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.repair.operations import AddLinks
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ Safe: it removes only the comment, or the code in it; the module's syntax tree s
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ Measured with pytest 9.2: whatever stands in the brackets, it raises TypeError o
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.inference.back_in_torch import back_in_torch
@@ -27,7 +28,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.summaries.repository_callers import main_files_naming
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import follows_array_api
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch ma
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import ImplicitConversion, Mask
 from tonumpy.inference.knowledge.chains import Chain
@@ -14,7 +15,6 @@ from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import NonTensor, Symbol, Tensor, Unknown, is_number
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_MASKS, MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.mask_uses import UFUNCS, Uses
 from tonumpy.text import candidates
 from tonumpy.text.candidates import Site, find_calls

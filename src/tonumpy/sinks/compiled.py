@@ -6,9 +6,9 @@ An object of `@njit` takes arrays and numbers, and raises for every tensor; one 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import imports_among
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import Consumer, consumer_of
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS
 

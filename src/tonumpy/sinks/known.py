@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.lattice.value_facts import evidence_in, members
 from tonumpy.inference.lattice.values import (
@@ -22,7 +23,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks

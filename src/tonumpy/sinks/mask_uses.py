@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, imports_among
 from tonumpy.inference.index.references import class_around
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.scope_bindings import bound_in, keyed_in, pairs_of_keys, place_of
 from tonumpy.text.candidates import find_calls, find_operations
 from tonumpy.text.names import last_name, path_of

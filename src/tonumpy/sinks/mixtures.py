@@ -7,6 +7,7 @@ it; `tensor - array` torch leaves to NumPy, which converts the tensor.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, Taken
 from tonumpy.inference.back_in_torch import back_in_torch
@@ -15,7 +16,6 @@ from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_OPERATORS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.sinks.sizes.one_element import Singles

@@ -6,11 +6,11 @@ An optimizer works with tensors, and raises for one that requires grad or is on 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import names_in, parameter_names
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import roots_of
 from tonumpy.sinks.sink_calls import find_consumers, imported

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
-
-from tonumpy.lazy_typing import NamedTuple
+from typing import NamedTuple
 
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+numpy(?:[ \t]+as[ \t]+(\w+))?", re.MULTILINE)
 _ANNOTATED = re.compile(r"(\w+)[ \t]*:[ \t\"']*(?:Optional\[)?(?:\w+\.)?$")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.consumers import library_of, methods_of
 from tonumpy.sinks.shapes import Names, consumer_named, is_consumer, may_convert, roots_of
 from tonumpy.text.source import parse

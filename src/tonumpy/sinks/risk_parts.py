@@ -8,8 +8,7 @@ attribute, `['key']` and `[0]` for items, `[]` for any item; None is the whole o
 from __future__ import annotations
 
 import ast
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

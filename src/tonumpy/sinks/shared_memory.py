@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.arrays import dimensions_of
 from tonumpy.inference.knowledge.chains import chain_of
@@ -12,7 +13,6 @@ from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, copi
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import first_shared
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.names import last_name

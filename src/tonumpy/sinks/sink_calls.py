@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import imports_among
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.risk_flow import RiskFlow
 from tonumpy.sinks.shapes import (

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import root_name
 from tonumpy.inference.lattice.value_facts import evidence_in, members
 from tonumpy.inference.lattice.values import OtherFramework, Symbol, Tensor, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.sinks.consumers import EVERY, consumer_of, methods_of
 from tonumpy.sinks.mixtures import takes_array

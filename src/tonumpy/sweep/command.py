@@ -11,11 +11,11 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.config import ConfigError
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sweep.interrupts import Interrupts
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request

@@ -13,6 +13,7 @@ import urllib.request
 from asyncio import CancelledError
 from asyncio import TimeoutError as TimedOut  # before Python 3.11 a class of its own
 from concurrent.futures import CancelledError as FutureCancelled
+from typing import TYPE_CHECKING
 
 import dask
 from distributed import Client, LocalCluster, as_completed
@@ -20,7 +21,6 @@ from distributed.client import ClosedClientError
 from distributed.scheduler import KilledWorker
 
 from tonumpy.boundary.output import open_to_append, remove_own
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Failure, Reply
 from tonumpy.sweep.scratch import all_places
 from tonumpy.sweep.worker import perform

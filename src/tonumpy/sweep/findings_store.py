@@ -15,12 +15,12 @@ import datetime
 import hashlib
 import json
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonumpy.boundary.output import write_file
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,8 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

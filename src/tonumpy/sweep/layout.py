@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import real_path
 from tonumpy.frontends.files import SUFFIXES
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, RepositoryError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import os
 import shlex
+from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Target
 from tonumpy.sweep.objects import is_repository, is_url
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import write_own
 from tonumpy.frontends.git import OPTIONS, environment, program
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

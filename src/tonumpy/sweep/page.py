@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.formats import format_names
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report, format_named
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.objects import LINK, RepositoryError
 
 if TYPE_CHECKING:

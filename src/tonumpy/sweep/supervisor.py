@@ -17,12 +17,12 @@ import sys
 import tempfile
 import time
 from multiprocessing.connection import Connection, Pipe
+from typing import TYPE_CHECKING
 
 import psutil
 
 from tonumpy.api import check_source
 from tonumpy.boundary.output import remove_own
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Cost, Failure, Reply
 from tonumpy.sweep.scratch import all_places, places
 from tonumpy.sweep.task import perform

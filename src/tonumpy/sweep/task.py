@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import time
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import remove_own, write_own
 from tonumpy.config import ConfigError
@@ -16,7 +17,6 @@ from tonumpy.frontends import cli
 from tonumpy.frontends.asked import configuration_of
 from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.disk import read
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report import Report
 from tonumpy.report import json as json_report
 from tonumpy.sweep.layout import lay_out

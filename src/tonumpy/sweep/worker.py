@@ -7,8 +7,8 @@ import pickle
 import subprocess
 import sys
 import threading
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sweep.messages import Failure, Reply
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 

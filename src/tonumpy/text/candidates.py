@@ -6,8 +6,8 @@ import ast
 from bisect import bisect_left
 from collections import Counter
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE, UNBOUND
 from tonumpy.text.syntax import children_of

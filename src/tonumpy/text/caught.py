@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import blocks_of, walk
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.long_strings import comment_in_line, long_strings
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

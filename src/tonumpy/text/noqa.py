@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import first_row, is_any_between, last_row
 from tonumpy.text.syntax import blocks_of
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.text.source import Source

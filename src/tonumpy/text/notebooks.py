@@ -12,9 +12,9 @@ import re
 from bisect import bisect_right
 from functools import cached_property
 from os.path import abspath
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Cell, Edit, Position, SourceError
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import first_row, last_row
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import CodeCell, NotReadError, pieces_of, read_document

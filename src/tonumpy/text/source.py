@@ -10,10 +10,10 @@ import warnings
 from bisect import bisect_right
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.deferred import parse_on_demand
 from tonumpy.text.recursion import note_cut_file
 

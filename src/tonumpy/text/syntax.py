@@ -6,8 +6,8 @@ Nodes that carry nothing of interest (contexts, operators, names of imports) are
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import PLAIN
 
 if TYPE_CHECKING:

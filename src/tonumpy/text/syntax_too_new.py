@@ -4,8 +4,7 @@ message."""
 from __future__ import annotations
 
 import re
-
-from tonumpy.lazy_typing import NamedTuple
+from typing import NamedTuple
 
 
 class Construct(NamedTuple):

@@ -18,8 +18,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -23,8 +23,7 @@ def collect(source):
 from __future__ import annotations
 
 import re
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import Basis, Where

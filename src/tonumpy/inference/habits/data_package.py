@@ -27,8 +27,7 @@ class Crops:
 from __future__ import annotations
 
 import re
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

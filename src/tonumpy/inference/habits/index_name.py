@@ -22,7 +22,7 @@ def kept(boxes, nms):
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import Basis, Where

@@ -27,8 +27,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import Basis, Where

@@ -37,13 +37,13 @@ import re
 import sys
 from collections import Counter, deque
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import Import, imports_of
 from tonumpy.inference.index.frameworks import imported_roots
 from tonumpy.inference.index.module_names import names_stored
 from tonumpy.inference.index.module_words import names_other_devices
 from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 from tonumpy.text.uncommented import shows, uncommented
 

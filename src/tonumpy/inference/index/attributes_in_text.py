@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.torch_words import FILLING
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast

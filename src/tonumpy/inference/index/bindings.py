@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.torch_words import FILLING, MOVES
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.torch_words import FILLING, IN_PLACE, MOVES
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, children_of, statements_of, walk
 
 if TYPE_CHECKING:

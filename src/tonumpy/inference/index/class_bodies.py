@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import (
     FunctionNode,
@@ -15,7 +16,6 @@ from tonumpy.inference.index.bindings import (
 )
 from tonumpy.inference.index.changes import is_in_place
 from tonumpy.inference.index.torch_words import FILLING
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import first_row, spanning
 from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.aliases import _next_call, aliased
 from tonumpy.inference.index.bindings import (
@@ -28,7 +29,6 @@ from tonumpy.inference.index.dict_uses import DictUses
 from tonumpy.inference.index.syntax_lowering import Lowered, lowered
 from tonumpy.inference.index.torch_words import IN_PLACE, MOVES
 from tonumpy.inference.knowledge.grad_contexts import TOLD_BY_FLAG
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.methods import OF_DICTS_ALONE
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import SCOPES, own_expressions, statements_of, walk
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.def_use import def_use_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import SCOPES, walk
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.module_use import folder_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:

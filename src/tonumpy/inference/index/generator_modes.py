@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.references import functions_named
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import SCOPES, blocks_of, own_expressions, walk
 

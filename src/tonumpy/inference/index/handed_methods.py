@@ -7,10 +7,10 @@ over several such methods. What is not found here may call it all the same.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import defaults_of, parameter_names, parameters_of, read_name
 from tonumpy.inference.index.syntax_lowering import stored_in, stores_of
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS

@@ -10,7 +10,7 @@ the answer from an earlier file; and in cache/lookup_answers.py how it is asked 
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import _blake2

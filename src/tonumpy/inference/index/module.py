@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.frameworks import Frameworks
@@ -13,7 +14,6 @@ from tonumpy.inference.index.module_text import Text
 from tonumpy.inference.index.module_use import Use, folder_of
 from tonumpy.inference.index.module_words import Words
 from tonumpy.inference.index.read_set import WorkedOut
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import look_into
 from tonumpy.text.source import Source
 

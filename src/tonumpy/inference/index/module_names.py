@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.bindings import Import, imports_of, root_name
 from tonumpy.inference.index.torch_words import FILLING
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spanning, spans_any
 from tonumpy.text.names import last_name, qualified_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.attributes_in_text import others_write, rows_that_may_write
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.deferred import look_into, watched_in
 from tonumpy.text.syntax import walk
 from tonumpy.text.uncommented import shows

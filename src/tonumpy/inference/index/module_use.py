@@ -6,9 +6,9 @@ import ast
 import os
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.module_names import tree_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import bound_names, names_in, parameter_names
 from tonumpy.inference.index.class_bodies import members_defined
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:

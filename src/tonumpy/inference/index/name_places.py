@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.index.project import path_of_module
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import SCOPES
 

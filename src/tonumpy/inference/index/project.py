@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from errno import EFBIG
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.inference.index.folders import MAX_BYTES, Folders, Roots, files_of_module
@@ -14,7 +15,6 @@ from tonumpy.inference.index.module import Module
 from tonumpy.inference.index.module_text import SIZE_UNIT
 from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.inference.index.repository import Repositories
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of

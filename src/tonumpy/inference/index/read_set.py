@@ -5,7 +5,8 @@ If neither gives another result than before, the findings of the file still hold
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.text.deferred import hide_again, look_into
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import SELF, arguments_of, names_read, read_name
 from tonumpy.inference.index.syntax_lowering import stores_of
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, walk

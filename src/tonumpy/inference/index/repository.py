@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import is_foreign
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

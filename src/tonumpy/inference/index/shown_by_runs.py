@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.references import places_that_name, references_to
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spanning
 from tonumpy.text.syntax import FUNCTIONS, walk
 

@@ -8,6 +8,7 @@ a loop, if what is read further down may hang together with it, in whatever orde
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import (
     OBJECTS,
@@ -26,7 +27,6 @@ from tonumpy.inference.index.def_use import LIBRARIES, def_use_of
 from tonumpy.inference.index.syntax_lowering import Lowered
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, blocks_of, statements_of
 

@@ -22,9 +22,9 @@ and memory/walk.py) needs it in its order, and goes along the tree. `how` a targ
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import imports_of, read_name, registered, root_name, set_by_call
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import TRIES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:

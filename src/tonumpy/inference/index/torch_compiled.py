@@ -6,11 +6,11 @@ They raise neither for grad nor for a device, gradients pass, and a repair would
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tonumpy.inference.index.bindings import imports_among
 from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype
 
 if TYPE_CHECKING:

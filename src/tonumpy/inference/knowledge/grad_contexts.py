@@ -7,8 +7,7 @@ are not followed, or wrap them: nobody calls so what does something else.
 from __future__ import annotations
 
 import re
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.arrays import of_arithmetic
 from tonumpy.inference.lattice.dtypes import is_complex, is_integral
@@ -38,7 +39,6 @@ from tonumpy.inference.lattice.values import (
     Value,
     is_number,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.knowledge.tables import table
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.value_facts import believed, mapped
 from tonumpy.inference.lattice.values import Tensor, Unknown, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import Basis

@@ -5,7 +5,7 @@ Where the code in sight chooses one at run time that NumPy lacks, all that it ma
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

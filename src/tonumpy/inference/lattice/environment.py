@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.joins import join, outlived
 from tonumpy.inference.lattice.values import NOTHING, Mapping, Sequence, Value, same
 from tonumpy.inference.lattice.widening import widened
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

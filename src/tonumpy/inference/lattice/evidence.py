@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.dtypes import join_dtype, may_lack
 from tonumpy.inference.lattice.evidence import cut_off, joined
 from tonumpy.inference.lattice.reasons import GIVEN, Reason
@@ -36,7 +38,6 @@ from tonumpy.inference.lattice.values import (
     is_number,
     same,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

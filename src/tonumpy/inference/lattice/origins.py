@@ -5,10 +5,11 @@ A fact that a value did not have before begins in the line in which it is first 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.evidence import Evidence, Strength, without
 from tonumpy.inference.lattice.value_facts import mapped
 from tonumpy.inference.lattice.values import Instance, LibraryObject, Tensor, Unknown, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

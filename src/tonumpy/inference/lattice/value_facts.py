@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.dtypes import choice_of, choices, is_choice, is_dtype_name
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence, joined, without
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.lattice.evidence import PROVED, AllEvidence
 from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

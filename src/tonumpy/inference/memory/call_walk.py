@@ -6,6 +6,7 @@ A conversion is one, as are functions of the module and methods; of all others t
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names
 from tonumpy.inference.knowledge.chains import Role, chain_of
@@ -38,7 +39,6 @@ from tonumpy.inference.memory.regions import (
 )
 from tonumpy.inference.memory.sharers import converted_by, shares
 from tonumpy.inference.memory.state import NEW
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

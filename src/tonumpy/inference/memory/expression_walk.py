@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import bound_names, is_false
 from tonumpy.inference.index.torch_words import VIEWING
@@ -18,7 +19,6 @@ from tonumpy.inference.memory.regions import (
     steps_of_index,
 )
 from tonumpy.inference.memory.state import State
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 
 if TYPE_CHECKING:

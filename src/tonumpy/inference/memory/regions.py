@@ -6,8 +6,7 @@ What is not plainly the same memory, or a part of it, is taken for other memory,
 from __future__ import annotations
 
 import ast
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Literal

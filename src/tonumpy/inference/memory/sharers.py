@@ -7,13 +7,13 @@ both.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.chains import Role
 from tonumpy.inference.lattice.value_facts import max_device_taint, members, tensor_facts
 from tonumpy.inference.lattice.values import DeviceTaint, Symbol, Tensor
 from tonumpy.inference.memory.regions import is_member, is_whole_item
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import SHARERS

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.references import class_around
 from tonumpy.inference.memory.call_walk import MAX_DEPTH
 from tonumpy.inference.memory.effects import Callee, Effects, is_called_as_it_is, named_once
 from tonumpy.inference.memory.sharers import side_of
 from tonumpy.inference.memory.walk import Walk
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut

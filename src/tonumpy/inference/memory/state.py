@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.memory.regions import (
     NOTHING,
@@ -18,7 +19,6 @@ from tonumpy.inference.memory.regions import (
     overlap,
     selected,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

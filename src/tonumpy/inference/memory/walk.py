@@ -6,12 +6,12 @@ What is not followed is forgotten: a value that is not plainly a view, a convers
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import names_in, parameter_names
 from tonumpy.inference.memory.call_walk import CallWalk
 from tonumpy.inference.memory.effects import Effects
 from tonumpy.inference.memory.regions import NOTHING, Reference, References, place_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import TRIES, statements_of, walk
 

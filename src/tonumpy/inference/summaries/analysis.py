@@ -5,6 +5,8 @@ It lives as long as the check of one file, so that findings do not depend on the
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.def_use import DefUse
 from tonumpy.inference.index.slices import Slice
 from tonumpy.inference.lattice.environment import Environment
@@ -26,7 +28,6 @@ from tonumpy.inference.transfer.evaluator import EVALUATOR
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.own_promises import OwnPromises
 from tonumpy.inference.transfer.targets import NO_TARGETS
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.module import Module

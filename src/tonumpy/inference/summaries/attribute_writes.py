@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, parameter_names
 from tonumpy.inference.index.class_bodies import constructor_called
@@ -29,7 +30,6 @@ from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.summaries.analysis import Analysis

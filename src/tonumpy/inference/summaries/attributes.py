@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
@@ -41,7 +42,6 @@ from tonumpy.inference.transfer.calls import call_value
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, resolve
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:

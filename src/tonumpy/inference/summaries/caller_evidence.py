@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.habits import callers_in_scripts
 from tonumpy.inference.lattice.evidence import Evidence, Spot, Strength
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import mapped, resting_on
 from tonumpy.inference.lattice.values import NONE, NonTensor, Unknown, Value, same
 from tonumpy.inference.summaries.users import Users
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

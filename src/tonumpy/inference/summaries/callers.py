@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
@@ -45,7 +46,6 @@ from tonumpy.inference.summaries.known_callers import (
 )
 from tonumpy.inference.summaries.repository_callers import calls_in_repository
 from tonumpy.inference.transfer.targets import Targets
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.names import path_of, qualified_name
 from tonumpy.text.syntax import FUNCTIONS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.class_bodies import (
     NO_WRITERS,
@@ -34,7 +35,6 @@ from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_class
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.module_names import tree_of
@@ -16,7 +17,6 @@ from tonumpy.inference.index.references import (
 )
 from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.inference.summaries.repository_callers import is_for_others, may_be_imported
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

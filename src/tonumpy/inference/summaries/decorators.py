@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import arguments_of, parameter_names
 from tonumpy.inference.lattice.reasons import Reason
@@ -12,7 +13,6 @@ from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.grad_modes import inside, running_in
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 

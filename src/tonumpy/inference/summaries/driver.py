@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.habits import callers_in_module, collate_function
 from tonumpy.inference.index.bindings import names_read
@@ -18,7 +19,6 @@ from tonumpy.inference.summaries.callers import optimistic_entry
 from tonumpy.inference.summaries.closed_world import all_callers_are_known, may_be_asked
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.inference.transfer.targets import Observation, Targets
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:

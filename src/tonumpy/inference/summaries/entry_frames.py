@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
 from tonumpy.inference.index.slices import Slicer
@@ -14,7 +15,6 @@ from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.targets import NO_TARGETS, Targets
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES
 

@@ -12,11 +12,11 @@ drop it at once took 120 s in place of 0.4 on functions that call themselves.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.value_facts import mapped, members
 from tonumpy.inference.lattice.values import NOTHING, Constant, Mapping, NonTensor, Sequence, Tensor, Unknown, same
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

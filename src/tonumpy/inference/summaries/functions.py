@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
 from tonumpy.inference.index.changes import NamesInLambdas
@@ -38,7 +39,6 @@ from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:

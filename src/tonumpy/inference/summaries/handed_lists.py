@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.bindings import names_in
 from tonumpy.inference.index.handed_methods import handed_methods
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.values import NOTHING, Sequence, Value
 from tonumpy.inference.transfer.members import item_of
 from tonumpy.inference.transfer.targets import Targets
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast

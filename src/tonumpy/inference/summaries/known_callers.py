@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lattice.joins import join, join_all
 from tonumpy.inference.lattice.reasons import Reason
@@ -30,7 +32,6 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.inference.summaries.entry import OUT_OF_SIGHT, Entry
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

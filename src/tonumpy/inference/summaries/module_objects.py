@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.class_bodies import moves_itself, moves_parts
@@ -26,7 +27,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import held_by_dataset
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import Import, imports_of, words_given
 from tonumpy.inference.index.def_use import def_use_of, def_use_of_module
@@ -33,7 +34,6 @@ from tonumpy.inference.transfer.frame import Frame
 from tonumpy.inference.transfer.habit_heuristics import apply_source_habits
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.targets import NO_TARGETS
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.habits import callback_on_cpu, collate_function, sample_parameter
 from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, parameter_names
@@ -41,7 +42,6 @@ from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, kept_as_data
 from tonumpy.inference.transfer.name_heuristics import is_output
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.index.references import Reference

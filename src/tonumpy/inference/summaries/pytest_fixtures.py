@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import os
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import FunctionNode, arguments_of, parameter_names
 from tonumpy.inference.lattice.joins import join_all
@@ -31,7 +32,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.expressions import evaluate
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.python_builtins import PARAMETER_SET
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 

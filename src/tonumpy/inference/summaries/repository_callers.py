@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import imports_of
 from tonumpy.inference.index.def_use import def_use_of
@@ -29,7 +30,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.budget import MAX_CALLER_FILES
 from tonumpy.inference.summaries.places_of_modules import is_beside, is_example_of, is_of_tests
 from tonumpy.inference.summaries.users import Calls, Users
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import qualified_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 

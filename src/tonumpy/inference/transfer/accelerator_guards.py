@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.lattice.environment import NO_ACCELERATOR
@@ -14,7 +15,6 @@ from tonumpy.inference.lattice.value_facts import with_facts
 from tonumpy.inference.lattice.values import Constant, NonTensor
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.narrowing import is_relevant
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.syntax import walk
 

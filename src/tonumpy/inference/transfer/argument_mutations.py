@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import parameter_names
 from tonumpy.inference.index.changes import kept_names, mutated_names, written_names
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.reasons import Reason
@@ -11,7 +12,6 @@ from tonumpy.inference.lattice.values import Tensor, Unknown, Value
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.torch_operators import with_dimensions
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.habits import flag_of_several
 from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, root_name
@@ -44,7 +45,6 @@ from tonumpy.inference.transfer.arithmetic import operand_of, operate
 from tonumpy.inference.transfer.habit_heuristics import apply_index_habits, apply_name_habits
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.torch_operators import with_grad_set
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ https://docs.pytorch.org/docs/stable/amp.html#cuda-ops-that-can-autocast-to-floa
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.lattice.dtypes import choice_of, may_lack
 from tonumpy.inference.lattice.environment import AUTOCAST
 from tonumpy.inference.lattice.value_facts import dtype_of, truth_of
 from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 

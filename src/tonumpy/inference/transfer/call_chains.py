@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import SELF, Import, element_path, is_super, key_path
 from tonumpy.inference.index.torch_words import changes_module_in_place
@@ -44,7 +45,6 @@ from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.mutations import change_arguments, change_receiver, give_away_modules
 from tonumpy.inference.transfer.name_heuristics import has_chosen_device, made_by_model
 from tonumpy.inference.transfer.targets import Observation
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.bindings import Import
 from tonumpy.inference.knowledge.operands import result_facts
 from tonumpy.inference.lattice.aliases import unless_it_requires_grad
@@ -33,7 +35,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.habit_heuristics import taken_for_data
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.evidence import Basis

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.frameworks import IMPORTING
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
@@ -60,7 +62,6 @@ from tonumpy.inference.transfer.torch_operators import (
     on_default_device,
 )
 from tonumpy.inference.transfer.unknown_methods import call_unknown
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.lattice.value_facts import members, with_facts_of
 from tonumpy.inference.lattice.values import (
@@ -23,7 +24,6 @@ from tonumpy.inference.lattice.values import (
     is_number,
 )
 from tonumpy.inference.transfer.annotations import value_of_class
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
 from tonumpy.inference.knowledge.methods import METHODS_OF_TEXT
 from tonumpy.inference.lattice.values import NONE, Constant, Function, Instance, same
 from tonumpy.inference.transfer.narrowing import decided_by_class
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name, path_of
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
@@ -27,7 +28,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.autocast import dtype_of_autocast
 from tonumpy.inference.transfer.grad_modes import mode_of_context, mode_of_objects
 from tonumpy.inference.transfer.members import resolve
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
 

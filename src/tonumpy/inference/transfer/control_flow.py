@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import bound_names, rewritten_element
 from tonumpy.inference.index.generator_modes import mode_in_rounds
@@ -24,7 +25,6 @@ from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import observe_calls, observe_calls_of_targets
 from tonumpy.inference.transfer.simple_statements import HANDLERS, Continues, give_away, is_wanted, walruses
 from tonumpy.inference.transfer.targets import Loop
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import statements_of
 

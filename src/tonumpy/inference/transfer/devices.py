@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import without
@@ -19,7 +21,6 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

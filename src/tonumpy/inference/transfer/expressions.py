@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import bound_names, is_false, requires_grad_given
 from tonumpy.inference.index.changes import changes_something
@@ -38,7 +39,6 @@ from tonumpy.inference.transfer.grad_modes import inside
 from tonumpy.inference.transfer.lambdas import lambda_of
 from tonumpy.inference.transfer.members import item_of, resolve
 from tonumpy.inference.transfer.narrowing import narrow
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
 from tonumpy.text.syntax import children_of, walk
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.inference.habits import default_device
 from tonumpy.inference.index.bindings import OBJECTS
 from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
@@ -33,7 +35,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.habit_heuristics import where_no_accelerator_is
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import ast

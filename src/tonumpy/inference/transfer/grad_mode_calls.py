@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.lattice.environment import GRAD_MODE
 from tonumpy.inference.lattice.joins import join
@@ -13,7 +14,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.contexts import enter_context
 from tonumpy.inference.transfer.expressions import evaluate
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame

@@ -5,10 +5,11 @@ A mode is "on", "off", "unknown", or "unchanged" from what it is around the bloc
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, TOLD_BY_FLAG
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

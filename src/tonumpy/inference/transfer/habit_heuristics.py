@@ -5,6 +5,8 @@ Used only where nothing better is known. What each habit means by a name is in i
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.habits import dataset_name, hooks, loader_name, part_of_batch
 from tonumpy.inference.lattice.beliefs import without_grad
 from tonumpy.inference.lattice.reasons import MADE, Reason
@@ -25,7 +27,6 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.inference.transfer import name_heuristics
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.environment import Environment
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.values import (
@@ -10,7 +12,6 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:

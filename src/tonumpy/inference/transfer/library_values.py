@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.torch_words import changes_module_in_place
 from tonumpy.inference.knowledge.libraries.rows import (
@@ -43,7 +44,6 @@ from tonumpy.inference.transfer.module_containers import CONTAINERS, filled, is_
 from tonumpy.inference.transfer.moved_modules import moved
 from tonumpy.inference.transfer.promise_calls import device_of, grad_of, keep
 from tonumpy.inference.transfer.torch_operators import on_default_device
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.knowledge import arrays, torch_api
 from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
 from tonumpy.inference.knowledge.library_objects import part_named
@@ -38,7 +40,6 @@ from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, item_of_dataset
 from tonumpy.inference.transfer.name_heuristics import counts_or_names, is_device
 from tonumpy.inference.transfer.torch_operators import TORCH_WORDS, attribute_of_tensor
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

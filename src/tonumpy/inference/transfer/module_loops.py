@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import is_false, requires_grad_given
 from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
@@ -16,7 +17,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.assignment import thaw
 from tonumpy.inference.transfer.members import resolve
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import blocks_of, statements_of, walk
 

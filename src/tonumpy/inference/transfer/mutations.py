@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import SELF, arguments_of, filled_by, handed_out
 from tonumpy.inference.index.torch_words import changes_module_in_place
@@ -33,7 +34,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer import argument_mutations, library_values, python_builtins
 from tonumpy.inference.transfer.assignment import assign, change_owner, thaw, thaw_owners
 from tonumpy.inference.transfer.calls import call_method
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:

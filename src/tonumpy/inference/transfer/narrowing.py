@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.accelerators import tells_cpu_from_all
 from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path
@@ -31,7 +32,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.class_tests import as_instance, classes_asked_for, is_instance
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.members import resolve
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:

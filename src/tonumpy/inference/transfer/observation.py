@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import arguments_of
 from tonumpy.inference.index.syntax_lowering import stores_of
 from tonumpy.inference.transfer.members import resolve
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.inference.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
 from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral, is_real
 from tonumpy.inference.lattice.evidence import without
@@ -23,7 +25,6 @@ from tonumpy.inference.transfer.devices import (
     cpu_of_device,
     sent_there,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

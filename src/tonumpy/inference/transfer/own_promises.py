@@ -7,6 +7,7 @@ defines is told by its place; what it does not show is a symbol by the name in t
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.name_places import ends_with, place_of, places_imported, places_of_import, places_read
 from tonumpy.inference.knowledge.libraries.rows import Promise
@@ -22,7 +23,6 @@ from tonumpy.inference.lattice.values import (
     Value,
 )
 from tonumpy.inference.transfer.promise_calls import keep
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any

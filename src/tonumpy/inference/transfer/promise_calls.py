@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import promoted, result_facts
@@ -24,7 +25,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.promised_values import Promised, value_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

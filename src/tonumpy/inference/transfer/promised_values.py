@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.inference.knowledge.libraries.rows import is_module
 from tonumpy.inference.knowledge.operands import combine, result_facts
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of
@@ -29,7 +31,6 @@ from tonumpy.inference.lattice.values import (
 )
 from tonumpy.inference.transfer.habit_heuristics import LOADER, item_of_dataset
 from tonumpy.inference.transfer.module_containers import layer, made_around, scattered, wrapped
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

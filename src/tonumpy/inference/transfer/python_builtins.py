@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
 from tonumpy.inference.knowledge.operands import combine
 from tonumpy.inference.lattice.joins import join, join_all, sequence_of, under_a_key, updated
@@ -28,7 +30,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 from tonumpy.inference.transfer.members import attribute_of, item_of, resolve
 from tonumpy.inference.transfer.records import as_dict
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

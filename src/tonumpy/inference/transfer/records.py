@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.index.class_bodies import fields_of_record
 from tonumpy.inference.lattice.joins import join_all
 from tonumpy.inference.lattice.reasons import Reason
 from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import Instance, Mapping, Unknown
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Value

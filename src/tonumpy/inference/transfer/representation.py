@@ -7,12 +7,12 @@ whose sign is still to be changed. tests/test_representation.py holds every name
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
 from tonumpy.inference.lattice.value_facts import dtype_of
 from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import (
     OBJECTS,
@@ -39,7 +40,6 @@ from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.mutations import hand_out_filler
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import evaluate_parts
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.deferred import PLAIN
 from tonumpy.text.names import last_name, path_of

@@ -6,8 +6,9 @@ have none.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Value, is_number
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.lattice.values import Arguments

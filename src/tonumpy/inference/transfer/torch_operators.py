@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.evidence import PROVED, without
@@ -36,7 +38,6 @@ from tonumpy.inference.transfer.devices import (
 )
 from tonumpy.inference.transfer.operator_outputs import UNALTERABLE, OperatorCall, _viewing
 from tonumpy.inference.transfer.tensor_dimensions import with_dimensions_known
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:

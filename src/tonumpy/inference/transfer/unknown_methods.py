@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tonumpy.inference.habits import collate_function
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR, OF_CONTAINERS
@@ -32,7 +34,6 @@ from tonumpy.inference.transfer.torch_operators import (
     TORCH_WORDS,
     call_tensor_method,
 )
-from tonumpy.lazy_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.inference.transfer.frame import Frame

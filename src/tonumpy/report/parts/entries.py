@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.findings import Position
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.report import error_code
 from tonumpy.text.visible import without_surrogates
 

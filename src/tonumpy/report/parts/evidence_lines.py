@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError, place_of
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.reading import read_regular
 from tonumpy.text.visible import visible

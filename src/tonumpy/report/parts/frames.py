@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
 from tonumpy.report.parts.terminal import BLUE, GREEN, PLAIN, RED, shown, width
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.syntax_lowering import stored_in
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.sizes.shape_of import Shapes
 from tonumpy.sinks.sizes.shapes_known import One

@@ -6,9 +6,9 @@ Of branches nothing is known behind them: only what surely was run before counts
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.syntax_lowering import stores_of
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.text.syntax import SCOPES, blocks_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ What a call of another function of the file gives is not known, and a model is t
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_parts import part_given
 from tonumpy.sinks.sizes.reaching import ReachingStores
 from tonumpy.sinks.sizes.shapes_known import (

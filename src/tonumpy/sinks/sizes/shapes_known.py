@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-
-from tonumpy.lazy_typing import NamedTuple
+from typing import NamedTuple
 
 
 class One(IntEnum):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names
 from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.inference.lattice.values import LibraryObject, Mapping, NonTensor, Unknown, Value
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_index import OWN
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk

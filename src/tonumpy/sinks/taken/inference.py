@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion, Taken
 from tonumpy.inference.knowledge.chains import chain_of
@@ -26,7 +27,6 @@ from tonumpy.inference.lattice.values import (
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.inference.transfer.records import as_dict
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.arguments import spelt
 from tonumpy.sinks.taken import text_writers
 from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_given

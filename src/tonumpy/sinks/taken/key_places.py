@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

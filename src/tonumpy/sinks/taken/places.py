@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken import text_writers

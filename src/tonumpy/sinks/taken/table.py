@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tonumpy.findings import Confidence

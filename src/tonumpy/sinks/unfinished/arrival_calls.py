@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import defaults_of, root_name
 from tonumpy.inference.knowledge import torch_api
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_expressions import Expressions

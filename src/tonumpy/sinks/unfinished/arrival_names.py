@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, State
 from tonumpy.text.names import last_name, path_of

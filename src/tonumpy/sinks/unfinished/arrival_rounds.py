@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_names import Names

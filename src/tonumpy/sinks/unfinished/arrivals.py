@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import root_name
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls

@@ -7,9 +7,9 @@ or None. Where a function in sight has been handed objects that hold copies, wha
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import OBJECTS
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES

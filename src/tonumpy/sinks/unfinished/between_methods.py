@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies
 from tonumpy.text.names import last_name

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.index.bindings import defaults_of, imports_among, parameters_of, root_name
 from tonumpy.inference.index.name_places import places_read
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.receivers import Receivers
 from tonumpy.sinks.unfinished.records import Records

@@ -6,7 +6,7 @@ how many lists are around that. A copy without any may be in a container all the
 
 from __future__ import annotations
 
-from tonumpy.lazy_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tonumpy.sinks.unfinished.arrival_state import Copies, Copy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.inference.index.bindings import decorator_names
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.inference.index.bindings import root_name
@@ -13,7 +14,6 @@ from tonumpy.inference.lattice.value_facts import members
 from tonumpy.inference.lattice.values import DeviceTaint, Instance, LibraryObject, Mapping, Sequence, Tensor, Unknown
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
-from tonumpy.lazy_typing import TYPE_CHECKING
 from tonumpy.sinks.unfinished.arrivals import Walk
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.between_functions import read_by_name, read_elsewhere

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.inference.knowledge import torch_api
 from tonumpy.inference.lattice.dtypes import is_integral
 from tonumpy.inference.lattice.values import Arguments, Constant
-from tonumpy.lazy_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection
