@@ -1,4 +1,4 @@
-"""`tonumpy fix` killed at random moments while an editor saves files, and what must hold of the files afterwards."""
+"""`tonumpy fix` killed at random moments, and what must hold of the files afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -84,62 +83,26 @@ def _text(number: int) -> bytes:
     return _MODULE.format(number=number).encode()
 
 
-class Editor(threading.Thread):
-    """Saves files at random moments, in place or by a new file in their place, as editors do, until it is stopped."""
-
-    def __init__(self, tree: Tree, choice: random.Random, pause: float) -> None:
-        super().__init__()
-        self._tree, self._choice, self._pause = tree, choice, pause
-        self._stopped = threading.Event()
-        self.saved: dict[Path, bytes] = {}
-
-    def run(self) -> None:
-        paths = sorted(self._tree.old)
-        while not self._stopped.wait(self._choice.uniform(0, self._pause)):
-            path = self._choice.choice(paths)
-            added = b"# saved %d\n" % len(self.saved)
-            self._save(path, self._tree.old[path] + added)
-            self.saved[path] = added
-
-    def _save(self, path: Path, data: bytes) -> None:
-        if self._choice.random() < 0.5:
-            path.write_bytes(data)
-        else:
-            beside = path.with_suffix(".saving")
-            beside.write_bytes(data)
-            os.replace(beside, path)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self.join()
-
-
 class Round(NamedTuple):
     """What was found after a run: `wrong` is what must not be, `repaired` how many of the files were repaired."""
 
     wrong: list[str]
     repaired: int
-    saves: int
-    left: int  # temporary files, which the next run removes
+    left: int  # temporary files
 
 
 def killed(tree: Tree, number: int) -> Round:
-    """One run that is killed, in every second round while an editor is at work."""
+    """One run that is killed."""
     choice = random.Random(number)
     sent = SIGNALS[number % len(SIGNALS)]
-    editor = Editor(tree, random.Random(-number), 0.02 if number % 8 < 4 else 0.001)
-    with_editor = number // 4 % 2 == 1
     process = tree.fix()
-    if with_editor:
-        editor.start()
     tree.wait(process, choice)
     process.send_signal(sent)
-    if with_editor:
-        editor.stop()
     said = process.communicate()[1].decode(errors="replace")
-    found = _found(tree, editor.saved)
-    if not with_editor:
-        found.wrong.extend(_wrong_words(sent, process.returncode, said, found, len(tree.old)))
+    found = found_in(tree)
+    found.wrong.extend(_wrong_words(sent, process.returncode, said, found, len(tree.old)))
+    for left in tree.left_behind():  # by SIGKILL, which nobody can answer
+        left.unlink()
     return found
 
 
@@ -152,16 +115,14 @@ def finished(tree: Tree) -> list[str]:
     return wrong + [f"left behind: {path}" for path in tree.left_behind()]
 
 
-def _found(tree: Tree, saved: dict[Path, bytes]) -> Round:
+def found_in(tree: Tree) -> Round:
     wrong, repaired = [], 0
     for path, old in tree.old.items():
-        data, added = path.read_bytes(), saved.get(path, b"")
-        if not data.endswith(added):
-            wrong.append(f"a save was lost: {path}")
-        elif data not in (old + added, tree.new[path] + added):
+        data = path.read_bytes()
+        if data not in (old, tree.new[path]):
             wrong.append(f"neither the old file nor the new one: {path}: {data!r}")
         repaired += data == tree.new[path]
-    return Round(wrong, repaired, len(saved), len(tree.left_behind()))
+    return Round(wrong, repaired, len(tree.left_behind()))
 
 
 def _wrong_words(sent: signal.Signals, code: int, said: str, found: Round, total: int) -> list[str]:
@@ -179,13 +140,12 @@ class Campaign(NamedTuple):
 
     kills: Counter[str]
     moments: Counter[str]
-    saves: int
     left: int
     wrong: list[str]
 
     @classmethod
     def nothing(cls) -> Campaign:
-        return cls(Counter(), Counter(), 0, 0, [])
+        return cls(Counter(), Counter(), 0, [])
 
     def plus(self, other: Campaign) -> Campaign:
         return Campaign(*(one + another for one, another in zip(self, other, strict=True)))
@@ -196,15 +156,14 @@ def campaign(tree: Tree, rounds: range, undisturbed: int = 20) -> Campaign:
     kills: Counter[str] = Counter()
     moments: Counter[str] = Counter()
     wrong: list[str] = []
-    saves = left = 0
+    left = 0
     for number in rounds:
         found = killed(tree, number)
         kills[SIGNALS[number % len(SIGNALS)].name] += 1
         moments["before" if not found.repaired else "while" if found.repaired < len(tree.old) else "after"] += 1
         wrong += [f"round {number}: {each}" for each in found.wrong]
-        saves += found.saves
         left += found.left
         if (number + 1) % undisturbed == 0 or number == rounds[-1]:
             wrong += [f"after round {number}: {each}" for each in finished(tree)]
         tree.restore()
-    return Campaign(kills, moments, saves, left, wrong)
+    return Campaign(kills, moments, left, wrong)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.boundary.limits import cores
-from tonumpy.boundary.output import remove_own, write_file
+from tonumpy.boundary.output import write_file
 from tonumpy.boundary.paths import private_folder
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.frontends import cli
+from tonumpy.sweep.scratch import remove_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,6 @@ QUICK = {
     "check_links": [],
     "decided_receivers": ["examples"],
     "house_map": [],
-    "kill_fixes": ["--kills", "1", "--files", "2"],
     "prove_order": ["--seeds", "1", "examples"],
     "write_reference": ["--check"],
     "write_rule_pages": ["--check"],

@@ -1,5 +1,4 @@
-"""Takes a path that a user or a configuration names, and returns the place it leads to; OSError where that is out of
-bounds.
+"""Resolves paths that a user or a configuration names, and refuses those that lead out of bounds.
 
 The author of a repository chooses its links, its folders and its configuration. So a link in a repository leads nowhere
 outside it, and a configuration names nothing outside its own folder or repository.
@@ -9,8 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
 # Of version control systems: what is in them is never cloned, and some of it names programs that the system runs.
 _PRIVATE_FOLDERS = frozenset((".git", ".hg", ".svn", ".bzr", ".jj", "git~1"))
 _NOT_SEEN = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
-_DESCRIPTORS = r"/proc/\d+(/task/\d+)?/fd|/dev/fd"  # folders whose files are the streams of a process
-_MOST_LINKS = 40  # on one path, as Linux has it
-
-
-class Place(NamedTuple):
-    """Where a path leads, without links but for a descriptor of a process (`/dev/stdout`), which `is_stream`.
-
-    `is_link` says that the last part of the path is a link that stands in a repository or in the current folder.
-    """
-
-    path: str
-    is_stream: bool = False
-    is_link: bool = False
 
 
 def configured_path(value: str, folder: str, *, inside: str | None, kind: str, otherwise: str) -> str:
@@ -58,71 +43,28 @@ def real_path(path: AnyStr) -> AnyStr:
         return os.path.abspath(path)
 
 
-class RealFolders:
-    """The same as `real_path`, for many folders: of those in one another each is looked at once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def __call__(self, folder: str) -> str:
-        if os.name == "nt" or os.pardir in folder.split(os.sep):
-            return real_path(folder)
-        here, unknown = os.path.abspath(folder), list[str]()
-        while here not in self._known and here != os.sep:
-            unknown.append(here)
-            here = os.path.dirname(here)
-        real = self._known.get(here, here)
-        for each in reversed(unknown):
-            place = os.path.join(real, os.path.basename(each))
-            real = self._known[each] = real_path(place) if os.path.islink(place) else place
-        return real
-
-
-def followed(path: str) -> Place:
-    """Where a path leads. PermissionError where a link leads out of the repository that it stands in, or, where that
-    is none, out of the current folder. Links that stand elsewhere are the user's own."""
-    here = real_path(os.curdir)
-    if os.name == "nt":
-        return _followed_at_once(path, here)
-    done, left, links, is_link = os.sep, _parts(os.path.join(here, path)), 0, False
-    while left:
-        name = left.pop(0)
-        found = os.path.dirname(done) if name == os.pardir else os.path.join(done, name)
-        if re.fullmatch(_DESCRIPTORS, done) and name != os.pardir:
-            return Place(found, is_stream=True)
-        if name == os.pardir or not os.path.islink(found):
-            done = found
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        top = _top_of(done, here)
-        if top is not None:
-            is_link |= not left
-            target = real_path(os.path.join(found, *left))
-            if not is_inside(real_path(found), top) or not is_inside(target, top):
+def place_to_write(path: str) -> str:
+    """The path without links. OSError for a folder or a folder of version control, and for a link that a repository, or
+    the current folder, holds: as the last part, or leading out of it. Links that stand elsewhere are the user's own."""
+    if "\0" in path or path.endswith(os.sep):
+        code = errno.EINVAL if "\0" in path else errno.EISDIR
+        raise OSError(code, os.strerror(code))
+    here, target = real_path(os.curdir), real_path(path)
+    for each in (os.path.abspath(path), target):
+        private = private_folder(each)
+        if private is not None:
+            raise PermissionError(errno.EPERM, f"is in {private}, which belongs to version control")
+    for each in _upwards(os.path.abspath(path)):
+        if os.path.islink(each):
+            folder = real_path(os.path.dirname(each))
+            top = root_of(folder) or (here if is_inside(os.path.join(folder, ""), here) else None)
+            if top is not None and not is_inside(target, top):
                 raise PermissionError(errno.EPERM, f"leads out of the folder, to {target}")
-        target = os.readlink(found)
-        left = [*_parts(target), *left]
-        done = os.sep if os.path.isabs(target) else done
-    return Place(done, is_link=is_link)
-
-
-def _followed_at_once(path: str, here: str) -> Place:
-    """Where a path has a drive."""
-    target, top = real_path(path), _top_of(here, here)
-    is_ours = top is not None and is_inside(os.path.abspath(path), top)
-    if is_ours and top is not None and not is_inside(target, top):
-        raise PermissionError(errno.EPERM, f"leads out of the folder, to {target}")
-    return Place(target, is_link=is_ours and os.path.islink(path))
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split(os.sep) if part not in ("", os.curdir)]
-
-
-def _top_of(folder: str, here: str) -> str | None:
-    return root_of(folder) or (here if is_inside(folder, here) or folder == here else None)
+            if top is not None and each == os.path.abspath(path):  # what it leads to is not what the user has in mind
+                raise PermissionError(errno.EPERM, "is a link, and links are not written through")
+    if os.path.islink(target):  # links in a ring
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return target
 
 
 def root_of(folder: str) -> str | None:

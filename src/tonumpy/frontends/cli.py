@@ -382,10 +382,6 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     found = found.with_nothing_told()
     errors += found.errors
     streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)
-    if arguments.command == "fix" and not arguments.diff:
-        from tonumpy.frontends.writing import folder_of_target, remove_leftovers  # here for a quick start-up of check
-
-        errors += remove_leftovers(set(map(folder_of_target, found.files)))
     if arguments.verbose:
         _tell(arguments, f"files to check: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.output import place_to_write, write_file
+from tonumpy.boundary.output import write_file
+from tonumpy.boundary.paths import place_to_write
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular

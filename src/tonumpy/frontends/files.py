@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import ForeignFolders, is_foreign, lies_in_foreign
-from tonumpy.boundary.paths import RealFolders, is_inside, real_path, root_of
+from tonumpy.boundary.paths import is_inside, real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
 from tonumpy.globs import excludes
@@ -279,15 +279,18 @@ def _mode(path: str) -> int:
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
-    real_folder = RealFolders()
 
-    def place(path: str) -> str:
-        if path in links and os.path.exists(path):  # a broken link stands for itself
-            return real_path(path)
-        folder, name = os.path.split(path)
-        return os.path.join(real_folder(folder), name)
+    @cache
+    def identity(folder: str) -> tuple[int, int] | str:  # a real path would cost a look at each folder above it
+        try:
+            found = os.stat(folder or os.curdir)
+        except OSError:
+            return folder
+        return found.st_dev, found.st_ino
 
-    kept: dict[str, str] = {}
+    kept: dict[tuple[object, str], str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):
-        kept.setdefault(place(path), path)
+        # a broken link stands for itself
+        folder, name = os.path.split(real_path(path) if path in links and os.path.exists(path) else path)
+        kept.setdefault((identity(folder), name), path)
     return sorted(kept.values())

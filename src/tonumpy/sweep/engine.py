@@ -20,9 +20,9 @@ from distributed import Client, LocalCluster, as_completed
 from distributed.client import ClosedClientError
 from distributed.scheduler import KilledWorker
 
-from tonumpy.boundary.output import open_to_append, remove_own
+from tonumpy.boundary.output import open_to_append
 from tonumpy.sweep.messages import Failure, Reply
-from tonumpy.sweep.scratch import all_places
+from tonumpy.sweep.scratch import all_places, remove_own
 from tonumpy.sweep.worker import perform
 
 if TYPE_CHECKING:

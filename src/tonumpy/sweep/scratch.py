@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import psutil
@@ -32,3 +33,38 @@ def _has_plenty() -> bool:
         return False
     free: int = psutil.virtual_memory().available
     return os.access(_MEMORY, os.W_OK) and status.f_bavail * status.f_frsize >= _ENOUGH and free >= _PLENTY
+
+
+def remove_own(folder: str) -> None:
+    """Remove a folder of our own with all that is in it, as far as that can be done.
+
+    Whoever filled it may have put so many folders in one another that no call reaches the last of them, be it by one
+    function calling itself or by its path. So each is moved up next to the first one, and emptied there.
+    """
+    queue, count = ([] if os.path.islink(folder) else [folder]), 0
+    while queue:
+        here = queue.pop()
+        for entry in _entries(here):
+            with contextlib.suppress(OSError):
+                if not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)
+                elif here == folder:
+                    queue.append(entry.path)
+                else:
+                    count += 1
+                    moved = os.path.join(folder, f".moved-{count}")
+                    os.rename(entry.path, moved)
+                    queue.append(moved)
+        if here != folder:
+            with contextlib.suppress(OSError):
+                os.rmdir(here)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as scan:
+            return list(scan)
+    except OSError:
+        return []

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from tonumpy.api import check_source
-from tonumpy.boundary.output import remove_own
 from tonumpy.sweep.messages import Cost, Failure, Reply
-from tonumpy.sweep.scratch import all_places, places
+from tonumpy.sweep.scratch import all_places, places, remove_own
 from tonumpy.sweep.task import perform
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import resource
 import time
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.output import remove_own, write_own
+from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.frontends import cli
@@ -23,6 +23,7 @@ from tonumpy.sweep.layout import lay_out
 from tonumpy.sweep.messages import Changed, Cost, Entry, Failure, Reply
 from tonumpy.sweep.objects import Repository, RepositoryError
 from tonumpy.sweep.patches import make_patch
+from tonumpy.sweep.scratch import remove_own
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
