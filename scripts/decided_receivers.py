@@ -13,12 +13,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import Configuration
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import Tensor, Union, Unknown, Value
 from tonumpy.findings import SourceError
 from tonumpy.frontends.files import find_files
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import Tensor, Union, Unknown, Value
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.prefilter import may_hold_candidates

@@ -27,7 +27,7 @@ from torch_stubs import plain_keywords, signatures
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TARGET = Path(__file__).parent.parent / "src/tonumpy/inference/knowledge/torch_api.json"
+TARGET = Path(__file__).parent.parent / "src/tonumpy/engine/knowledge/torch_api.json"
 
 Observations = dict[str, collections.Counter[Observation]]
 

@@ -23,9 +23,9 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from random_edits import Editor
 
+from tonumpy.engine.names import lookups
 from tonumpy.frontends import cli
 from tonumpy.frontends.cli_arguments import parse_arguments
-from tonumpy.inference.index import lookups
 
 
 class Answer(NamedTuple):

@@ -139,7 +139,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "objects handed to classes",
-        _below("inference/index", "moved_callbacks"),
+        _below("engine/names", "moved_callbacks"),
         lambda: (gives(S + "parameters:taker_on_cpu", None),),
     ),
     Mechanism(
@@ -176,7 +176,7 @@ MECHANISMS = (
     Mechanism("attributes that are filled", (), lambda: (hands_on(S + "attributes:Attributes._filled", "assigned"),)),
     Mechanism(
         "attributes written by text or vars()",
-        _below("inference/index", "attributes_in_text"),
+        _below("engine/names", "attributes_in_text"),
         lambda: (hands_on(S + "attributes:Attributes._with_any", "value"),),
     ),
     Mechanism(
@@ -236,7 +236,7 @@ MECHANISMS = (
     Mechanism("aliases of what is changed", (), lambda: (does_nothing(X + "frame:Frame.change_others"),)),
     Mechanism("aliases whose grad is changed", (), lambda: (does_nothing(X + "frame:Frame.change_grad"),)),
     Mechanism("elements rewritten in a loop", (), lambda: (gives(N + "bindings:rewritten_element", None),)),
-    Mechanism("flags that guard", ("inference/index/flags.py",), lambda: (gives(N + "flags:is_fixed_flag", False),)),
+    Mechanism("flags that guard", ("engine/names/flags.py",), lambda: (gives(N + "flags:is_fixed_flag", False),)),
     Mechanism("fixpoints", (), lambda: (gives(S + "fixpoint:FixpointSolver.is_unstable", False),)),
     Mechanism(
         "annotations",
@@ -257,12 +257,12 @@ MECHANISMS = (
     ),
     Mechanism(
         "outputs of notebooks",
-        _below("inference/index", "shown_by_runs"),
+        _below("engine/names", "shown_by_runs"),
         lambda: (gives(N + "shown_by_runs:has_been_made", False),),
     ),
     Mechanism(
         "grad mode in loops over generators",
-        ("inference/index/generator_modes.py",),
+        ("engine/names/generator_modes.py",),
         lambda: (gives("index.generator_modes:mode_in_rounds", "unchanged"),),
     ),
     Mechanism(

@@ -27,7 +27,7 @@ SINKS = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
 TAKEN = ROOT / "src" / "tonumpy" / "sinks" / "taken" / "table.json"
 COPIES = ROOT / "scripts" / "sink_trials" / "copies.toml"
 TRIALS = ROOT / "scripts" / "sink_trials"
-LIBRARIES = ROOT / "src" / "tonumpy" / "inference" / "knowledge" / "libraries"
+LIBRARIES = ROOT / "src" / "tonumpy" / "engine" / "knowledge" / "libraries"
 
 HABITS = """\
 # Habits
@@ -43,7 +43,7 @@ with `--confidence low`, and `disable-habits` switches it off. These pages are t
 PROMISES = """\
 # Promises of libraries
 
-The rows of `src/tonumpy/inference/knowledge/libraries`, written by `python scripts/write_reference.py`;
+The rows of `src/tonumpy/engine/knowledge/libraries`, written by `python scripts/write_reference.py`;
 [library-rows.md](../library-rows.md) explains the words. Torch's own operators are not here: what they do is
 measured on torch itself.
 """

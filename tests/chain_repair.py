@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
+from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.facts import Fact
-from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.operations import complete_chain
 from tonumpy.repair.rewrite import Repair, rewrite

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import pytest
 from fixture_format import FOLDER
 
-from tonumpy.inference.index import repository
+from tonumpy.engine.names import repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import CONFIDENCES, STYLES, Finding, SourceError
-from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.text.noqa import suppress
 from tonumpy.text.sources import source_of

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from tonumpy.cache.recorded import RecordedProject
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.run import Session, check, fix
-from tonumpy.inference.index.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tonumpy.inference.index.folders import SOURCE_FOLDERS
+from tonumpy.engine.names.folders import SOURCE_FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

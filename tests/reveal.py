@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.values.value_facts import join_fact, members, tensor_facts
+from tonumpy.engine.values.values import NONE, Tensor, Unknown, Value
 from tonumpy.facts import Fact
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.value_facts import join_fact, members, tensor_facts
-from tonumpy.inference.lattice.values import NONE, Tensor, Unknown, Value
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.inference.transfer.targets import Observation
 from tonumpy.text.candidates import Candidate, find_candidates

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position, SourceError
 from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.inference.index.project import Project
 from tonumpy.text.source import parse
 from tonumpy.text.syntax_too_new import construct_too_new
 

@@ -25,11 +25,11 @@ from tonumpy.cache.lookup_answers import Listings, LookupAnswers
 from tonumpy.cache.recorded import RecordedProject
 from tonumpy.cache.seal import Seal, own_seal
 from tonumpy.config import Settings
+from tonumpy.engine.names import lookups
+from tonumpy.engine.names.folders import Folders
 from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.inference.index import lookups
-from tonumpy.inference.index.folders import Folders
 from tonumpy.text import deferred
 from tonumpy.text.recursion import note_cut
 
@@ -675,8 +675,8 @@ def test_a_question_that_nobody_knows_is_answered_otherwise() -> None:
 
 
 # What asks the disk for something that findings rest on, and what reads data of the tool's own.
-_ASK = {"text/reading.py", "inference/index/folders.py", "inference/index/project.py", "inference/index/repository.py"}
-_READ_OWN = {"sinks/consumers.py", "inference/knowledge/tables.py", "inference/knowledge/libraries/rows.py"}
+_ASK = {"text/reading.py", "engine/names/folders.py", "engine/names/project.py", "engine/names/repository.py"}
+_READ_OWN = {"sinks/consumers.py", "engine/knowledge/tables.py", "engine/knowledge/libraries/rows.py"}
 _READ_OWN |= {"sinks/taken/table.py", "inference/habits/__init__.py", "rules/__init__.py"}
 
 
@@ -685,7 +685,7 @@ def test_nobody_asks_the_disk_but_those_who_record_it() -> None:
     asks = "isfile isdir exists lexists islink realpath listdir scandir glob rglob stat lstat open iterdir Path".split()
     source = Path(tonumpy.__file__).parent
     found = set()
-    for part in ("text", "inference", "sinks", "rules", "repair"):
+    for part in ("text", "engine", "inference", "sinks", "rules", "repair"):
         for path in (source / part).rglob("*.py"):
             calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
             if any(ast.unparse(call.func).rpartition(".")[2] in asks for call in calls):

@@ -11,11 +11,11 @@ from test_cache import check, keeping, looked_at, said
 from tonumpy.cache.cache_entries import Kept
 from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.cache.module_fingerprint import fingerprint_of, has_fingerprint
+from tonumpy.engine.names.lookups import Lookup
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.read_set import ReadSet
 from tonumpy.findings import Finding, Ground, Position
-from tonumpy.inference.index.lookups import Lookup
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.text import deferred
 from tonumpy.text.source import Source
 

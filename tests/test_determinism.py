@@ -14,8 +14,8 @@ import pytest
 from fixture_format import FOLDER
 
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.frontends import run
-from tonumpy.inference.index.project import Project
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonumpy import check_source
-from tonumpy.inference.lattice.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.value_facts import believed, evidence_in, resting_on
-from tonumpy.inference.lattice.values import Tensor
+from tonumpy.engine.values.evidence import AllEvidence, Evidence, Strength, joined, weakest, without
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.value_facts import believed, evidence_in, resting_on
+from tonumpy.engine.values.values import Tensor
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS, Budget
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -85,7 +85,7 @@ def test_a_fact_that_is_proved_anew_rests_on_nothing(evidence: AllEvidence) -> N
 
 
 def test_a_habit_overrules_nothing_that_is_known() -> None:
-    from tonumpy.inference.lattice.evidence import Basis
+    from tonumpy.engine.values.evidence import Basis
 
     basis = Basis("label-name", "said", "module.py", 1)
     known = Tensor(on_cpu=False, requires_grad=True)

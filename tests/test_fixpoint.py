@@ -1,8 +1,8 @@
 """Questions that are asked again while they are worked out: what is kept, what is forgotten, and when it ends."""
 
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.value_facts import parts_of
-from tonumpy.inference.lattice.values import NOTHING, Sequence, Tensor, Value
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.value_facts import parts_of
+from tonumpy.engine.values.values import NOTHING, Sequence, Tensor, Value
 from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.fixpoint import FixpointSolver
 

@@ -19,9 +19,9 @@ from fixture_format import FOLDER, Expected, Fixture, read_fixture, read_fixture
 from format_readers import READERS, html
 
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Finding
 from tonumpy.formats import format_names
-from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import check, fix
 from tonumpy.report import Report, format_named
 from tonumpy.rules import all_rules

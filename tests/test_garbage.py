@@ -102,7 +102,7 @@ import gc, sys
 from flake8.main.cli import main
 
 main(["--jobs=1", "--isolated", "--select=TNP", "."])
-print(gc.isenabled(), sum(type(each).__module__ == "tonumpy.inference.index.module" for each in gc.get_objects()))
+print(gc.isenabled(), sum(type(each).__module__ == "tonumpy.engine.names.module" for each in gc.get_objects()))
 """
 
 

@@ -15,8 +15,8 @@ from growth_shapes import HEAD, NESTED, OF_EVERY_RULE, SHAPES, function, module,
 
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.widening import MAX_KEYS
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.values.widening import MAX_KEYS
 from tonumpy.inference.memory.regions import Reference
 from tonumpy.inference.memory.state import MAX_REFERENCES, State
 from tonumpy.inference.summaries.classes import MAX_ANCESTORS

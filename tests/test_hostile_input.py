@@ -14,12 +14,12 @@ import pytest
 
 from tonumpy import SourceError, check_source, fix_source
 from tonumpy.config import ConfigError, Configuration, read_globs
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position
 from tonumpy.formats import format_names
 from tonumpy.frontends import cli
 from tonumpy.frontends.disk import read
 from tonumpy.globs import Exclude, excludes
-from tonumpy.inference.index.project import Project
 from tonumpy.repair.diff import unified_diff
 from tonumpy.report import Report, format_named
 from tonumpy.text.reading import read_regular

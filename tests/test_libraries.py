@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tonumpy.inference.index.frameworks import FOREIGN
-from tonumpy.inference.knowledge import libraries
-from tonumpy.inference.knowledge.libraries.rows import canonical, gives_plain_values
-from tonumpy.inference.lattice.dtypes import is_dtype_name
+from tonumpy.engine.knowledge import libraries
+from tonumpy.engine.knowledge.libraries.rows import canonical, gives_plain_values
+from tonumpy.engine.names.frameworks import FOREIGN
+from tonumpy.engine.values.dtypes import is_dtype_name
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -16,7 +16,7 @@ from test_fixtures import FIXTURES, places, settings_of
 from test_server import editor, run
 
 from tonumpy import check_source, fix_source
-from tonumpy.inference.index.project import Project
+from tonumpy.engine.names.project import Project
 from tonumpy.pipeline import check, fix
 from tonumpy.text.noqa import suppress
 from tonumpy.text.source import Source

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tonumpy.inference.index.bindings import parameters_of
-from tonumpy.inference.index.syntax_lowering import lowered
+from tonumpy.engine.names.bindings import parameters_of
+from tonumpy.engine.names.syntax_lowering import lowered
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").rglob("*.py"))

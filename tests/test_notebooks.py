@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from conftest import RunTonumpy
 
     from tonumpy.config import Settings
-    from tonumpy.inference.index.project import Project
+    from tonumpy.engine.names.project import Project
     from tonumpy.text.source import Source
 
 FOLDER = FOLDER / "notebooks"
@@ -562,7 +562,7 @@ def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_copy_looks_for_what_it_imports_whatever_the_file_before_has_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tonumpy.inference.index.follow_budget.MAX_FOLLOWED", 100)
+    monkeypatch.setattr("tonumpy.engine.names.follow_budget.MAX_FOLLOWED", 100)
     document = notebook("from helper import load\n", "load().numpy()")
     for folder in ("a", "c"):
         (tmp_path / folder).mkdir()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import ConfigError, Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Observed
-from tonumpy.inference.index.project import Project
 from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.observed.record import Record, is_record, read_record
 from tonumpy.observed.sighting import Held, Sighting, Spot

@@ -14,7 +14,7 @@ import pytest
 
 from tonumpy import check_source, fix_source
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
+from tonumpy.engine.names.project import Project
 from tonumpy.pipeline import check
 from tonumpy.repair.comments import with_noqa
 from tonumpy.repair.rewrite import RewriteError

@@ -15,8 +15,8 @@ from rehearsal_runs import rehearse
 from tonumpy.api import check_paths
 from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.codemod import FixNumpyConversionsCommand
+from tonumpy.engine.names.repository import python_files
 from tonumpy.frontends.workbench import Workbench
-from tonumpy.inference.index.repository import python_files
 
 if TYPE_CHECKING:
     from pathlib import Path

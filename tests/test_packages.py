@@ -8,7 +8,7 @@ import pytest
 
 from tonumpy import check_source
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
+from tonumpy.engine.names.project import Project
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
@@ -60,7 +60,7 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
 
     project = Project()
     assert columns(project) == []
-    monkeypatch.setattr("tonumpy.inference.index.follow_budget.MAX_FOLLOWED", 10)
+    monkeypatch.setattr("tonumpy.engine.names.follow_budget.MAX_FOLLOWED", 10)
     assert columns(project) == columns(project) == columns(Project()) == [35]
 
 

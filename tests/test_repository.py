@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.repository import MAX_SCANS, read_repository, top_of_repository
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.repository import MAX_SCANS, read_repository, top_of_repository
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source

@@ -17,12 +17,12 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
-from tonumpy.inference.lattice.dtypes import LINKS_OF_DTYPE, is_dtype_name
-from tonumpy.inference.lattice.joins import sequence_of
-from tonumpy.inference.lattice.values import Arguments, Constant
-from tonumpy.inference.lattice.values import Tensor as Facts
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.libraries.rows import integers_of_layers
+from tonumpy.engine.values.dtypes import LINKS_OF_DTYPE, is_dtype_name
+from tonumpy.engine.values.joins import sequence_of
+from tonumpy.engine.values.values import Arguments, Constant
+from tonumpy.engine.values.values import Tensor as Facts
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.torch_operators import call_torch_function
 

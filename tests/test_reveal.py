@@ -10,8 +10,8 @@ import pytest
 from fixture_format import FOLDER, ROOT
 from reveal import Claim, claims, expected_words, marked_rows, place_of, revealed, words_by_row
 
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.lattice.reasons import Reason
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.values.reasons import Reason
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.source import Source
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tonumpy.config import Settings
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import STYLES, Edit, Position, SourceError
-from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.repair import rewrite as rewriting
 from tonumpy.repair.operations import AddLinks

@@ -22,13 +22,13 @@ from fixture_format import read_fixtures
 
 from tonumpy import pipeline
 from tonumpy.config import Configuration, Settings
+from tonumpy.engine.names.class_bodies import members_defined, writers_of, writes_of
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position, SourceError
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
-from tonumpy.inference.index.class_bodies import members_defined, writers_of, writes_of
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import Project
 from tonumpy.sinks import sink_calls as consumer_calls
 from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text import deferred

@@ -8,8 +8,8 @@ import textwrap
 import pytest
 
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.slices import Slicer
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.slices import Slicer
 from tonumpy.inference.summaries.functions import FunctionSummaries
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source

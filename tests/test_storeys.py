@@ -17,8 +17,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
 facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
-inference.knowledge.grad_contexts inference.knowledge.methods
-inference.index inference.lattice inference.knowledge inference.habits inference.summaries.budget inference.transfer
+engine.knowledge.grad_contexts engine.knowledge.methods
+engine.names engine.values engine.knowledge inference.habits inference.summaries.budget inference.transfer
 inference.summaries
 inference.memory conversions inference sinks repair phrases related rules config own_files report observed
 pipeline device_lines

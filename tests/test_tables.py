@@ -8,10 +8,10 @@ import textwrap
 import pytest
 from reveal import revealed
 
-from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.slices import Slicer
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Constant,

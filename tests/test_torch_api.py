@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.tables import table
-from tonumpy.inference.knowledge.torch_api import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.tables import table
+from tonumpy.engine.knowledge.torch_api import (
     Callable,
     Decider,
     Module,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ROOT / "scripts"
-FACTS = ROOT / "src/tonumpy/inference/knowledge/torch_api.json"
+FACTS = ROOT / "src/tonumpy/engine/knowledge/torch_api.json"
 
 SAME = Output("tensor", "same", "inputs", "same", "new")
 INDICES = Output("tensor", "same", "never", "int64", "new")
@@ -130,7 +130,7 @@ def test_what_torch_does_not_have_is_unknown() -> None:
 
 
 def test_start_up_reads_no_facts() -> None:
-    code = "import sys, tonumpy.inference.knowledge.torch_api as api; sys.exit(api.table.cache_info().currsize)"
+    code = "import sys, tonumpy.engine.knowledge.torch_api as api; sys.exit(api.table.cache_info().currsize)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

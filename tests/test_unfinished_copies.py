@@ -11,7 +11,7 @@ from rehearsal_runs import needs_torch, rehearse
 
 from tonumpy import check_source
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
+from tonumpy.engine.names.project import Project
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 

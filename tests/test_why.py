@@ -13,7 +13,7 @@ from test_diff_base import commit
 
 from tonumpy import check_source
 from tonumpy.config import Settings
-from tonumpy.inference.index.project import Project
+from tonumpy.engine.names.project import Project
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 from tonumpy.why import explain

@@ -1,6 +1,6 @@
 """What is known of one conversion, fact by fact: from a conversion to answers with what each rests on.
 
-`traced` is the same conversion with the line behind each fact (see inference/lattice/origins.py).
+`traced` is the same conversion with the line behind each fact (see engine/values/origins.py).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.device_lines import lines_of_devices
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.engine.values.evidence import Strength
+from tonumpy.engine.values.origins import state_of_device, state_of_grad
 from tonumpy.findings import Answer, Ground
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.inference.lattice.evidence import Strength
-from tonumpy.inference.lattice.origins import state_of_device, state_of_grad
 from tonumpy.pipeline import grounds_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.text.candidates import is_in_row
@@ -23,7 +23,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.sinks.known import Argued
 
 # What is true on one path at least, once another path joins.

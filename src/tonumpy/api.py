@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration, Settings, combine, may_have_findings, read_choices
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.outcomes import Task
 from tonumpy.frontends.parallel import outcomes_of
-from tonumpy.inference.index.project import Project
 from tonumpy.text.noqa import suppress
 from tonumpy.text.sources import source_of
 

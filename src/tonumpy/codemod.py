@@ -14,9 +14,9 @@ from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from tonumpy.config import Configuration, read_choices
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import LINKS, STYLES, SourceError
 from tonumpy.frontends.files import is_left_out
-from tonumpy.inference.index.project import Project
 from tonumpy.pipeline import fix
 from tonumpy.repair.rewrite import RewriteError
 from tonumpy.text.reading import read_regular

@@ -533,7 +533,7 @@ def _read_sinks(value: object, _root: str) -> tuple[OwnSink, ...]:
 
 
 def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
-    from tonumpy.inference.lattice.dtypes import is_dtype_name  # only where there are promises: start-up
+    from tonumpy.engine.values.dtypes import is_dtype_name  # only where there are promises: start-up
     from tonumpy.promises import KEYS, read_promises  # the same: start-up
 
     return read_promises(value, is_dtype_name, lambda word: _suggestion(word, KEYS))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.dtypes import is_choice, is_integral, link_of_dtype, may_lack
-from tonumpy.inference.lattice.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
+from tonumpy.engine.values.dtypes import is_choice, is_integral, link_of_dtype, may_lack
+from tonumpy.engine.values.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
 from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Literal, TypeVar
 
+    from tonumpy.engine.knowledge.chains import Chain
+    from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
-    from tonumpy.inference.knowledge.chains import Chain
-    from tonumpy.inference.lattice.evidence import AllEvidence
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
@@ -45,7 +45,7 @@ class Conversion(NamedTuple):
     `on_cpu` and `requires_grad` speak of the receiver as the call finds it; `grad_mode` of the moment of the call.
     `tensor_written` says where the tensor is written while its array is still in use, `array_written` the reverse.
     `copies` are the parts of the receiver that certainly put their result into new memory.
-    `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in lattice/values.py, known only where proved.
+    `dtype`, `layout`, `bit` and `is_item` are those of `Tensor` in engine/values/values.py, known only where proved.
     `evidence` is what `on_cpu` and `requires_grad` rest on, and `is_sent`: it has been moved to an accelerator, or to a
     device chosen at run time or told from elsewhere, on one path at least.
     `param_taint`: it is made of parameters, on one path at least.

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.lattice.dtypes import choices, is_choice, may_lack
-from tonumpy.inference.lattice.evidence import is_on_one_branch
+from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
+from tonumpy.engine.values.evidence import is_on_one_branch
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.quoted import quoted
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import path_of_module
+from tonumpy.engine.names.torch_compiled import compiled_around
+from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import path_of_module
-from tonumpy.inference.index.torch_compiled import compiled_around
-from tonumpy.inference.lattice.evidence import Strength
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tonumpy.config import Settings
+    from tonumpy.engine.names.project import Project
     from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
-    from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.observed.observed_conversions import Seen
     from tonumpy.repair.operations import Operation

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-# The words of the libraries' rows (inference/knowledge/libraries) that say something without a library.
+# The words of the libraries' rows (engine/knowledge/libraries) that say something without a library.
 RETURNS = re.compile(r"tensor|sequence|mapping|pairs|optionals|none|self|first|second|unknown|tuple:\d|plain:[\w ]+")
 DEVICES = ("cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "unknown")
 GRADS = ("never", "first", "inputs", "self", "both", "unknown")

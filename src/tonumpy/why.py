@@ -7,9 +7,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
+from tonumpy.engine.names.torch_compiled import compiled_around
+from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation
-from tonumpy.inference.index.torch_compiled import compiled_around
-from tonumpy.inference.lattice.value_facts import evidence_in
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
 from tonumpy.inference.summaries.driver import observe
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding, Position
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.project import Project
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.sinks.known import Argued
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site

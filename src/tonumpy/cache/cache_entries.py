@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from tonumpy.inference.index.lookups import Lookup, Stamp
+    from tonumpy.engine.names.lookups import Lookup, Stamp
 
 
 class Kept(NamedTuple):

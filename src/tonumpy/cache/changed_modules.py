@@ -6,18 +6,18 @@ import json
 from typing import TYPE_CHECKING
 
 from tonumpy.cache.module_fingerprint import has_fingerprint
+from tonumpy.engine.names.lookups import digest_of
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.read_set import ReadSet
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.lookups import digest_of
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import ReadSet
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tonumpy.inference.index.lookups import Content
+    from tonumpy.engine.names.lookups import Content
 
 
 class ChangedModules:

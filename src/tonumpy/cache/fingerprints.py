@@ -9,7 +9,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.lookups import digest_of
+from tonumpy.engine.names.lookups import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.lookups import digest_of
+from tonumpy.engine.names.lookups import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.lookups import digest_of, settled, stamp_of
-from tonumpy.inference.index.repository import (
+from tonumpy.engine.names.lookups import digest_of, settled, stamp_of
+from tonumpy.engine.names.repository import (
     MAX_FILES,
     MAX_SIZE,
     Repository,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
-    from tonumpy.inference.index.lookups import Stamp
+    from tonumpy.engine.names.lookups import Stamp
 
 MAX_FORMER = 8  # states of which is known what has changed since
 MAX_CHANGED = 500  # files: where more have changed, all are searched

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from tonumpy.cache.neighbours import Neighbours
 from tonumpy.cache.searches import KINDS as SEARCHES
 from tonumpy.cache.searches import Searches
-from tonumpy.inference.index.folders import MAX_BYTES, Folders, files_of_module
-from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
+from tonumpy.engine.names.folders import MAX_BYTES, Folders, files_of_module
+from tonumpy.engine.names.lookups import FOLDER, TOO_LARGE, Content, Stamp, as_answer, content_of, stamp_of
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_looked_at
 

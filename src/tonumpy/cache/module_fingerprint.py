@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.lookups import digest_of
-from tonumpy.inference.index.module_text import ANSWERS
+from tonumpy.engine.names.lookups import digest_of
+from tonumpy.engine.names.module_text import ANSWERS
 from tonumpy.text.deferred import PLAIN, part_of, watched_in
 from tonumpy.text.long_strings import code_lines
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.read_set import ReadSet
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.read_set import ReadSet
 
     Place = list[int]  # the number of a definition in a module, and of a method in it
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.folders import MAX_BYTES
-from tonumpy.inference.index.lookups import Content, as_answer, content_of
+from tonumpy.engine.names.folders import MAX_BYTES
+from tonumpy.engine.names.lookups import Content, as_answer, content_of
 from tonumpy.text.reading import read_looked_at
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Neighbours:
 
 def _imports(filename: str) -> Neighbour:
     """A file with what it imports, which is nothing if it cannot be read."""
-    from tonumpy.inference.index.frameworks import roots_in  # where no file has changed, it is not needed: start-up
+    from tonumpy.engine.names.frameworks import roots_in  # where no file has changed, it is not needed: start-up
 
     try:
         data, found = read_looked_at(filename, MAX_BYTES)

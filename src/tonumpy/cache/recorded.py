@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from tonumpy.cache.known_repository import known_repository
 from tonumpy.cache.module_fingerprint import fingerprint_of
-from tonumpy.inference.index.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
-from tonumpy.inference.index.project import Project
-from tonumpy.inference.index.read_set import ReadSet
-from tonumpy.inference.index.repository import Repositories
+from tonumpy.engine.names.lookups import FOLDER, TOO_LARGE, Content, Lookup, as_answer, content_of
+from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.read_set import ReadSet
+from tonumpy.engine.names.repository import Repositories
 from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.inference.index.folders import Roots
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.repository import Read
+    from tonumpy.engine.names.folders import Roots
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.repository import Read
 
 _TESTS_SET_UP = "conftest"  # the module that is asked for in all folders above
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_new
-from tonumpy.inference.index.lookups import blake2b
+from tonumpy.engine.names.lookups import blake2b
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Whether what was asked of a whole repository (inference/index/repository.py) would have the same answer now."""
+"""Whether what was asked of a whole repository (engine/names/repository.py) would have the same answer now."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tonumpy.cache.known_repository import (
     Search,
     known_repository,
 )
-from tonumpy.inference.index.lookups import Stamp, digest_of
-from tonumpy.inference.index.repository import is_installable, top_of_repository
+from tonumpy.engine.names.lookups import Stamp, digest_of
+from tonumpy.engine.names.repository import is_installable, top_of_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,7 +11,7 @@ from tonumpy.cache.cache_entries import Kept, packed_error, packed_finding, unpa
 from tonumpy.cache.fingerprints import PART, Fingerprints
 from tonumpy.cache.identity import settings_key
 from tonumpy.cache.lookup_answers import LookupAnswers
-from tonumpy.inference.index.lookups import Stamp, as_answer, digest_of, settled, stamp_of
+from tonumpy.engine.names.lookups import Stamp, as_answer, digest_of, settled, stamp_of
 
 if TYPE_CHECKING:
     from typing import Any

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from flake8.style_guide import StyleGuideManager
 
     from tonumpy.config import Configuration, Settings
+    from tonumpy.engine.names.project import Project
     from tonumpy.garbage import Sheltered
-    from tonumpy.inference.index.project import Project
 
 
 class Plugin:
@@ -111,8 +111,8 @@ class Plugin:
         if not may_have_findings(self.text.encode(errors="replace"), self.settings):
             return
         # Most files end before these.
+        from tonumpy.engine.names.project import Project  # start-up
         from tonumpy.garbage import Sheltered  # start-up
-        from tonumpy.inference.index.project import Project  # start-up
         from tonumpy.pipeline import check  # start-up
         from tonumpy.text.source import Source  # start-up
 

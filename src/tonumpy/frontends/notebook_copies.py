@@ -9,13 +9,13 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
-from tonumpy.inference.index.module_use import folder_of
+from tonumpy.engine.names.module_use import folder_of
 from tonumpy.text.recursion import cuts
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
+    from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding
-    from tonumpy.inference.index.project import Project
     from tonumpy.text.source import Source
 
 

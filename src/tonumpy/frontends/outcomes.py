@@ -8,8 +8,8 @@ from tonumpy.frontends.disk import read
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
+    from tonumpy.engine.names.lookups import Content, Lookup
     from tonumpy.findings import Finding, SourceError
-    from tonumpy.inference.index.lookups import Content, Lookup
 
 
 class Task(NamedTuple):

@@ -11,17 +11,17 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.limits import cores
+from tonumpy.engine.names.project import Project
 from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
-from tonumpy.inference.index.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tonumpy.engine.names.repository import Read
     from tonumpy.frontends.outcomes import Outcome, Task
     from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.frontends.run import Work
-    from tonumpy.inference.index.repository import Read
 
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
 # each of its processes reads the imported modules of the repository anew.

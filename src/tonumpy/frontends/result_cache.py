@@ -18,8 +18,8 @@ from tonumpy.frontends.streams import write
 
 if TYPE_CHECKING:
     from tonumpy.config import Configuration, Settings
-    from tonumpy.inference.index.lookups import Stamp
-    from tonumpy.inference.index.repository import Texts
+    from tonumpy.engine.names.lookups import Stamp
+    from tonumpy.engine.names.repository import Texts
 
 DEFAULT = ".tonumpy_cache"
 _VARIABLE = "TONUMPY_CACHE_DIR"

@@ -20,9 +20,9 @@ from tonumpy.text.sources import source_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tonumpy.engine.names.lookups import Content
+    from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding
-    from tonumpy.inference.index.lookups import Content
-    from tonumpy.inference.index.project import Project
     from tonumpy.text.source import Source
 
 
@@ -115,7 +115,7 @@ class _Reading:
         if task.data is not None or not project.records:
             self.data = task.read()
             return
-        from tonumpy.inference.index.lookups import content_of  # start-up
+        from tonumpy.engine.names.lookups import content_of  # start-up
 
         project.lookups(task.filename)  # those of a file that was given up
         try:

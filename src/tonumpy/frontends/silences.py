@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonumpy.config import Configuration, Settings
+    from tonumpy.engine.names.project import Project
     from tonumpy.findings import Explanation, Finding
     from tonumpy.frontends.diff_base import DiffBase
-    from tonumpy.inference.index.project import Project
     from tonumpy.rules import Rule
     from tonumpy.text.source import Source
 

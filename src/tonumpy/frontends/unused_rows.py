@@ -8,12 +8,12 @@ import re
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import real_path
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.name_places import ends_with, places_imported, places_read
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import read
-from tonumpy.inference.index.bindings import Import
-from tonumpy.inference.index.module import Module
-from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
-from tonumpy.inference.index.project import Project
 from tonumpy.text.names import path_of
 from tonumpy.text.sources import source_of
 

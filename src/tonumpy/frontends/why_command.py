@@ -6,12 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.cli_arguments import read_cell, read_place
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.silences import Silences, without_silences
-from tonumpy.inference.index.project import Project
 from tonumpy.report.parts.evidence_lines import explanation
 from tonumpy.text.sources import source_of
 from tonumpy.why import explain, nearest_conversions

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
 from tonumpy.config import Choices, Configuration
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.frontends.files import is_left_out
-from tonumpy.inference.index.project import Project
 from tonumpy.text.notebooks import Notebook
 from tonumpy.text.source import Source
 from tonumpy.why import explain

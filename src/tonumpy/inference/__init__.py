@@ -1,4 +1,4 @@
-"""What is known of each value that is converted. Imports run down this list:
+"""What is known of each value that is converted, by what stands in engine/. Imports run down this list:
 
 completeness.py, receivers.py, lost_gradients.py   the questions that the pipeline asks of `.numpy()`
 array_flow.py                what the names of a function are made of, for these and for arguments
@@ -7,7 +7,4 @@ summaries/                   what a function, class or module gives: call and at
                              fixpoint; driver.py runs what holds candidates
 transfer/                    what each construct of the language does to facts
 habits/                      what people mean by a name or a place, where nothing is proved
-knowledge/                   what torch and other libraries promise: data and look-ups
-lattice/                     values, and how two of them are joined
-index/                       what stands in a file and in a repository
 """

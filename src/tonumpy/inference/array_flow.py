@@ -10,9 +10,9 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
+from tonumpy.engine.names.references import references_to
 from tonumpy.inference.habits import label_name, loader_name
-from tonumpy.inference.index.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
-from tonumpy.inference.index.references import references_to
 from tonumpy.inference.loss_functions import calls_model, is_loss_called, is_number_kept, makes_loss, numbers_given
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -20,7 +20,7 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions,
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
 
 INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())

@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.references import class_around
 from tonumpy.inference.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
-from tonumpy.inference.index.bindings import Import
-from tonumpy.inference.index.references import class_around
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
 
 # Methods of tensors that arrays and numbers have not.

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
+from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import own_expressions, statements_of, walk
 

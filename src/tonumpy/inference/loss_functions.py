@@ -6,14 +6,14 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import Import, defaults_of, parameter_names, read_name, root_name
-from tonumpy.inference.index.references import functions_named
-from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
+from tonumpy.engine.names.bindings import Import, defaults_of, parameter_names, read_name, root_name
+from tonumpy.engine.names.references import functions_named
+from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
 
 OF_LOSSES = ("Loss", "Criterion")
 # Networks that follow another, or are only asked: nothing is to be learnt through them.

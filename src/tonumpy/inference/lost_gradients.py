@@ -10,10 +10,8 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, is_set_to_learn, trained
-from tonumpy.inference.habits import label_name
-from tonumpy.inference.index.bindings import arguments_of, decorator_names, given_to, parameter_names, root_name
-from tonumpy.inference.index.references import (
+from tonumpy.engine.names.bindings import arguments_of, decorator_names, given_to, parameter_names, root_name
+from tonumpy.engine.names.references import (
     calls_of_objects,
     class_around,
     functions_named,
@@ -21,6 +19,8 @@ from tonumpy.inference.index.references import (
     places_that_name,
     references_to,
 )
+from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, is_set_to_learn, trained
+from tonumpy.inference.habits import label_name
 from tonumpy.inference.loss_functions import OF_LOSSES, is_of_target, trained_in
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, walk
@@ -28,8 +28,8 @@ from tonumpy.text.syntax import FUNCTIONS, walk
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Candidate, Scope
 
 

@@ -6,16 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
-from tonumpy.inference.habits import data_package, dataset_name, label_name, registered_buffer
-from tonumpy.inference.habits.program_on_cpu import CpuOnly
-from tonumpy.inference.index.bindings import parameter_names, words_of_chain
-from tonumpy.inference.index.module_words import names_other_devices
-from tonumpy.inference.index.shown_by_runs import has_been_made
-from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
-from tonumpy.inference.lattice.evidence import Spot, of_cuts
-from tonumpy.inference.lattice.joins import item_handed_on
-from tonumpy.inference.lattice.reasons import GIVEN, Reason
-from tonumpy.inference.lattice.value_facts import (
+from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
+from tonumpy.engine.names.bindings import parameter_names, words_of_chain
+from tonumpy.engine.names.module_words import names_other_devices
+from tonumpy.engine.names.shown_by_runs import has_been_made
+from tonumpy.engine.values.evidence import Spot, of_cuts
+from tonumpy.engine.values.joins import item_handed_on
+from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.value_facts import (
     evidence_in,
     have_param_taint,
     join_facts,
@@ -24,7 +22,7 @@ from tonumpy.inference.lattice.value_facts import (
     members,
     weaker,
 )
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.values import (
     Arguments,
     Constant,
     DeviceTaint,
@@ -37,6 +35,8 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.habits import data_package, dataset_name, label_name, registered_buffer
+from tonumpy.inference.habits.program_on_cpu import CpuOnly
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharers import brings_back, copies_in
 from tonumpy.inference.summaries.driver import Observations, Outcome, observe
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import TypeVar
 
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.evidence import AllEvidence, Aspect, Basis
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect, Basis
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate, OperationSite, Site

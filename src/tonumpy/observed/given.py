@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import Mapping, Sequence, Tensor
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import Mapping, Sequence, Tensor
 from tonumpy.sinks.consumers import converting_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import Container
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Held
     from tonumpy.sinks.consumers import Consumer

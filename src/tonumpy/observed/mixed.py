@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.lattice.values import Sequence
+from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.values.values import Sequence
 from tonumpy.observed.given import is_surely_tensor, spelling_of
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.text.syntax import indices_of
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import ImplicitConversion, Mixture
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Sighting
     from tonumpy.sinks.operators import Operands

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.findings import Position
-from tonumpy.inference.knowledge.chains import Chain, Role, chain_of
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.observed.given import given_in, is_known
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Iterator
 
+    from tonumpy.engine.names.module import Module
     from tonumpy.findings import Observed
-    from tonumpy.inference.index.module import Module
     from tonumpy.observed.sighting import Sighting, Spot
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate

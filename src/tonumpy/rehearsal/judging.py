@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.inference.index.project import Project
 from tonumpy.observed.observed_conversions import seen_alone, seen_in
 from tonumpy.observed.sighting import OF_DEVICES
 from tonumpy.pipeline import judge_seen, module_of
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.config import Settings
+    from tonumpy.engine.names.module import Module
     from tonumpy.findings import Finding
-    from tonumpy.inference.index.module import Module
     from tonumpy.observed.sighting import Sighting
     from tonumpy.pipeline import Judgement
     from tonumpy.rehearsal.reached import Place

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Settings
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.engine.names.module import Module
     from tonumpy.findings import Position
-    from tonumpy.inference.index.module import Module
     from tonumpy.observed.sighting import Sighting, Spot
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.engine.values.dtypes import is_widened_safely
 from tonumpy.findings import Edit, Fix, Position
-from tonumpy.inference.lattice.dtypes import is_widened_safely
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
-from tonumpy.inference.index.bindings import defaults_of, names_in
-from tonumpy.inference.knowledge.chains import Chain, Link, Role
+from tonumpy.engine.knowledge.chains import Chain, Link, Role
+from tonumpy.engine.names.bindings import defaults_of, names_in
 from tonumpy.text.names import last_name
 from tonumpy.text.quoted import quoted
 from tonumpy.text.syntax import FUNCTIONS

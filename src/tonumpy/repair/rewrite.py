@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.findings import Edit, SourceError
-from tonumpy.inference.knowledge.chains import chain_of
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,

@@ -42,7 +42,7 @@ import ast
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.chains import Role
+from tonumpy.engine.knowledge.chains import Role
 from tonumpy.repair.operations import DataToDetach
 
 if TYPE_CHECKING:

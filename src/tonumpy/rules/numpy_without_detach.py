@@ -43,13 +43,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.chains import Role
+from tonumpy.engine.knowledge.chains import Role
 from tonumpy.phrases import at_risk, lost
 from tonumpy.repair.operations import complete_chain
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
-    from tonumpy.inference.knowledge.chains import Link
+    from tonumpy.engine.knowledge.chains import Link
 
 CODE = "TNP102"
 ON_BY_DEFAULT = True

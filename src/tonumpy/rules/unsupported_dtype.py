@@ -52,7 +52,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.dtypes import is_choice, link_of_dtype, may_lack
+from tonumpy.engine.values.dtypes import is_choice, link_of_dtype, may_lack
 from tonumpy.phrases import dtype_chosen
 from tonumpy.repair.operations import AddLinks
 from tonumpy.text.bytes_read import are_bytes_read

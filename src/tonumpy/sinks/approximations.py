@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.value_facts import evidence_in
+from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite

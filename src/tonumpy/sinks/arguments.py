@@ -6,13 +6,12 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
-from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.index.bindings import imports_among
-from tonumpy.inference.knowledge.callbacks import caller_of, named
-from tonumpy.inference.knowledge.chains import Chain, chain_of
-from tonumpy.inference.lattice.joins import item_handed_on
-from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, max_device_taint, members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.callbacks import caller_of, named
+from tonumpy.engine.knowledge.chains import Chain, chain_of
+from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.values.joins import item_handed_on
+from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members
+from tonumpy.engine.values.values import (
     NONE,
     LibraryObject,
     Mapping,
@@ -25,6 +24,7 @@ from tonumpy.inference.lattice.values import (
     Value,
     is_number,
 )
+from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import Observations, observe
 from tonumpy.inference.transfer.devices import as_tensor
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Container
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.evidence import AllEvidence
+    from tonumpy.engine.values.values import Arguments
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.evidence import AllEvidence
-    from tonumpy.inference.lattice.values import Arguments
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite, Scope, Site
 

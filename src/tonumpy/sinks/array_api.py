@@ -14,7 +14,7 @@ from tonumpy.inference.summaries.repository_callers import main_files_naming
 from tonumpy.sinks.consumers import follows_array_api
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
 
 # By library: what switches it on. SciPy reads the variable when it is imported, and takes any text but an empty one.
 _SWITCHES = {

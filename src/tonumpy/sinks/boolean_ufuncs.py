@@ -9,10 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import ImplicitConversion, Mask
-from tonumpy.inference.knowledge.chains import Chain
-from tonumpy.inference.lattice.reasons import GIVEN, Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import NonTensor, Symbol, Tensor, Unknown, is_number
+from tonumpy.engine.knowledge.chains import Chain
+from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import NonTensor, Symbol, Tensor, Unknown, is_number
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_MASKS, MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.mask_uses import UFUNCS, Uses
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Value
     from tonumpy.facts import Certainty
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.mask_uses import Ufunc, Use

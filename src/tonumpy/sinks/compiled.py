@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import imports_among
+from tonumpy.engine.names.bindings import imports_among
 from tonumpy.sinks.consumers import Consumer, consumer_of
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.value_facts import evidence_in, members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.value_facts import evidence_in, members
+from tonumpy.engine.values.values import (
     Constant,
     Function,
     Instance,
@@ -32,8 +32,8 @@ from tonumpy.text.candidates import find_calls, handed_over, is_in_row
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.consumers import Consumer
     from tonumpy.sinks.shapes import Names

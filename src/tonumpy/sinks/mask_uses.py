@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, imports_among
-from tonumpy.inference.index.references import class_around
+from tonumpy.engine.names.bindings import arguments_of, decorator_names, defaults_of, given_to, imports_among
+from tonumpy.engine.names.references import class_around
 from tonumpy.sinks.scope_bindings import bound_in, keyed_in, pairs_of_keys, place_of
 from tonumpy.text.candidates import find_calls, find_operations
 from tonumpy.text.names import last_name, path_of

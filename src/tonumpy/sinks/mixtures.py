@@ -10,10 +10,10 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, Taken
+from tonumpy.engine.knowledge.arrays import dimensions_of
+from tonumpy.engine.values.value_facts import evidence_in
+from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.lattice.value_facts import evidence_in
-from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_OPERATORS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion, Mixture
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import names_in, parameter_names
-from tonumpy.inference.index.references import class_around
-from tonumpy.inference.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
+from tonumpy.engine.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
+from tonumpy.engine.names.bindings import names_in, parameter_names
+from tonumpy.engine.names.references import class_around
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
 from tonumpy.sinks.shapes import roots_of
 from tonumpy.sinks.sink_calls import find_consumers, imported
@@ -21,7 +21,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.shapes import Names
     from tonumpy.text.candidates import ReturnSite, Scope, Site

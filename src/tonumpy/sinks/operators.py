@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask

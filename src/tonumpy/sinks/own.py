@@ -6,8 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.name_places import ends_with, places_imported, places_read
+from tonumpy.engine.names.bindings import parameter_names
+from tonumpy.engine.names.name_places import ends_with, places_imported, places_read
 from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
@@ -17,7 +17,7 @@ from tonumpy.text.syntax import FUNCTIONS
 if TYPE_CHECKING:
     import ast
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.own_sinks import OwnSink
     from tonumpy.text.candidates import Site
 

@@ -13,10 +13,10 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of, defaults_of, parameter_names, root_name
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.arrays import keeps_shape
-from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.arrays import keeps_shape
+from tonumpy.engine.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
+from tonumpy.engine.names.bindings import arguments_of, defaults_of, parameter_names, root_name
 from tonumpy.sinks.risk_index import HANDED_ON, OWN, RiskIndex, is_false, names_bound
 from tonumpy.sinks.risk_parts import CALLED, ITEM, held_in, may_hold, part_read
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of

@@ -10,11 +10,11 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of, imports_of, parameter_names
-from tonumpy.inference.index.handed_methods import handed_methods
-from tonumpy.inference.index.syntax_lowering import stores_of
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
-from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
+from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.names.bindings import arguments_of, imports_of, parameter_names
+from tonumpy.engine.names.handed_methods import handed_methods
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.sinks.risk_parts import ANYWHERE, ITEM, part_given, part_written
 from tonumpy.text.candidates import find_calls, first_row, last_row
 from tonumpy.text.names import last_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over

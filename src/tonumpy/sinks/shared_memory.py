@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.arrays import dimensions_of
-from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.lattice.value_facts import evidence_in, may_be
-from tonumpy.inference.lattice.values import Symbol, Tensor
+from tonumpy.engine.knowledge.arrays import dimensions_of
+from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.values.value_facts import evidence_in, may_be
+from tonumpy.engine.values.values import Symbol, Tensor
 from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import first_shared
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.inference.memory.state import Overwritten
     from tonumpy.inference.summaries.driver import Observations

@@ -10,7 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import imports_among
+from tonumpy.engine.names.bindings import imports_among
 from tonumpy.sinks.places import places_spelt
 from tonumpy.sinks.risk_flow import RiskFlow
 from tonumpy.sinks.shapes import (

@@ -11,9 +11,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import root_name
-from tonumpy.inference.lattice.value_facts import evidence_in, members
-from tonumpy.inference.lattice.values import OtherFramework, Symbol, Tensor, is_text
+from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.values.value_facts import evidence_in, members
+from tonumpy.engine.values.values import OtherFramework, Symbol, Tensor, is_text
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.consumers import Refusal

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.bindings import arguments_of
 from tonumpy.text.names import last_name
 from tonumpy.text.quoted import quoted
 

@@ -26,7 +26,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.evidence import Basis, Where
+    from tonumpy.engine.values.evidence import Basis, Where
 
 EFFECT = "silence"
 APPLIES_TO = ("binding",)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tonumpy.inference.lattice.evidence import Basis, Where
+    from tonumpy.engine.values.evidence import Basis, Where
 
 ID = "callers-in-module"
 EFFECT = "silence"

@@ -22,7 +22,7 @@ def weights(size):
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.evidence import Evidence, Strength
+from tonumpy.engine.values.evidence import Evidence, Strength
 
 EFFECT = "silence"
 APPLIES_TO = ("call result",)

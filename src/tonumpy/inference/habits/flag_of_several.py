@@ -36,7 +36,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.evidence import Basis, Where
+    from tonumpy.engine.values.evidence import Basis, Where
 
 EFFECT = "silence"
 APPLIES_TO = ("binding",)

@@ -30,8 +30,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.evidence import Basis, Where
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.evidence import Basis, Where
+    from tonumpy.engine.values.values import Value
 
 EFFECT = "silence"
 APPLIES_TO = ("parameter", "binding", "key", "attribute")

@@ -39,11 +39,11 @@ from collections import Counter, deque
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import Import, imports_of
-from tonumpy.inference.index.frameworks import imported_roots
-from tonumpy.inference.index.module_names import names_stored
-from tonumpy.inference.index.module_words import names_other_devices
-from tonumpy.inference.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.names.bindings import Import, imports_of
+from tonumpy.engine.names.frameworks import imported_roots
+from tonumpy.engine.names.module_names import names_stored
+from tonumpy.engine.names.module_words import names_other_devices
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, statements_of
 from tonumpy.text.uncommented import shows, uncommented
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Sequence as Items
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
 
 EFFECT = "silence"

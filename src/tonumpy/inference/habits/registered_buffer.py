@@ -33,10 +33,10 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.engine.knowledge import torch_api
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
 
 EFFECT = "silence"
 APPLIES_TO = ("attribute",)

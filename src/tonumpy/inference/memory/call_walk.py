@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names
-from tonumpy.inference.knowledge.chains import Role, chain_of
+from tonumpy.engine.knowledge.chains import Role, chain_of
+from tonumpy.engine.names.bindings import arguments_of, given_to, parameter_names
 from tonumpy.inference.memory.effects import (
     METHODS_OF_ARRAYS,
     clips,

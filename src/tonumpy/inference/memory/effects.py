@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import SCOPES
 

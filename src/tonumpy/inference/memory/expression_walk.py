@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import bound_names, is_false
-from tonumpy.inference.index.torch_words import VIEWING
+from tonumpy.engine.names.bindings import bound_names, is_false
+from tonumpy.engine.names.torch_words import VIEWING
 from tonumpy.inference.memory.effects import writes_itself
 from tonumpy.inference.memory.regions import (
     NOTHING,

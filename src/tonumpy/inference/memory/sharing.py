@@ -11,7 +11,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.references import class_around
+from tonumpy.engine.names.references import class_around
 from tonumpy.inference.memory.call_walk import MAX_DEPTH
 from tonumpy.inference.memory.effects import Callee, Effects, is_called_as_it_is, named_once
 from tonumpy.inference.memory.sharers import side_of
@@ -23,7 +23,7 @@ from tonumpy.text.recursion import note_cut
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.state import Handed, Overwritten
     from tonumpy.text.candidates import Candidate, Scope, Site

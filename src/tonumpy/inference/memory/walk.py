@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import names_in, parameter_names
+from tonumpy.engine.names.bindings import names_in, parameter_names
 from tonumpy.inference.memory.call_walk import CallWalk
 from tonumpy.inference.memory.effects import Effects
 from tonumpy.inference.memory.regions import NOTHING, Reference, References, place_of

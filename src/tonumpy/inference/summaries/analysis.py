@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.def_use import DefUse
-from tonumpy.inference.index.slices import Slice
-from tonumpy.inference.lattice.environment import Environment
-from tonumpy.inference.lattice.values import NOTHING, Class, Function
+from tonumpy.engine.names.def_use import DefUse
+from tonumpy.engine.names.slices import Slice
+from tonumpy.engine.values.environment import Environment
+from tonumpy.engine.values.values import NOTHING, Class, Function
 from tonumpy.inference.summaries.attributes import Attributes
 from tonumpy.inference.summaries.budget import Budget
 from tonumpy.inference.summaries.callers import Callers
@@ -30,7 +30,7 @@ from tonumpy.inference.transfer.own_promises import OwnPromises
 from tonumpy.inference.transfer.targets import NO_TARGETS
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.summaries.entry import Entry
 
 _NO_DEF_USE = DefUse(frozenset(), frozenset(), {}, {})

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import FunctionNode, is_super, names_in, parameter_names
-from tonumpy.inference.index.class_bodies import constructor_called
-from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.evidence import cut_off, of_made, on_one_branch
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import left_open, resting_on, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import FunctionNode, is_super, names_in, parameter_names
+from tonumpy.engine.names.class_bodies import constructor_called
+from tonumpy.engine.names.slices import Slicer
+from tonumpy.engine.values.aliases import unless_it_requires_grad
+from tonumpy.engine.values.evidence import cut_off, of_made, on_one_branch
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open, resting_on, tensor_facts
+from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
     Class,

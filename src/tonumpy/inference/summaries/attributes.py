@@ -6,16 +6,16 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.attributes_in_text import WORDS_OF_ANY, may_write_any
-from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
-from tonumpy.inference.index.torch_words import MOVING
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import may_be, unsent
-from tonumpy.inference.lattice.value_facts import members as members_of_union
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.attributes_in_text import WORDS_OF_ANY, may_write_any
+from tonumpy.engine.names.bindings import FunctionNode, decorator_names, names_in
+from tonumpy.engine.names.torch_words import MOVING
+from tonumpy.engine.values.aliases import unless_it_requires_grad
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import may_be, unsent
+from tonumpy.engine.values.value_facts import members as members_of_union
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,
@@ -45,7 +45,7 @@ from tonumpy.inference.transfer.members import attribute_of, resolve
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.class_bodies import Members
+    from tonumpy.engine.names.class_bodies import Members
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
 
 # Statements, for the candidates of one function; what is asked beyond them is answered "unknown".
 MAX_STATEMENTS = 2_000

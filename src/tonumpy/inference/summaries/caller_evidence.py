@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonumpy.engine.values.evidence import Evidence, Spot, Strength
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import mapped, resting_on
+from tonumpy.engine.values.values import NONE, NonTensor, Unknown, Value, same
 from tonumpy.inference.habits import callers_in_scripts
-from tonumpy.inference.lattice.evidence import Evidence, Spot, Strength
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import mapped, resting_on
-from tonumpy.inference.lattice.values import NONE, NonTensor, Unknown, Value, same
 from tonumpy.inference.summaries.users import Users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.references import Reference
+    from tonumpy.engine.values.evidence import AllEvidence, Aspect
     from tonumpy.inference.summaries.entry import Entry
 
     Place = tuple[Module, Reference]
     About = Callable[[Aspect], AllEvidence]
     from collections.abc import Callable
 
-    from tonumpy.inference.lattice.evidence import AllEvidence
+    from tonumpy.engine.values.evidence import AllEvidence
 
 
 MAX_PLACES = 8  # of calls that are named as evidence

@@ -7,22 +7,22 @@ import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.habits import callers_in_module
-from tonumpy.inference.index.bindings import Import, decorator_names, defaults_of, parameter_names
-from tonumpy.inference.index.class_bodies import fields_of_record, members_defined
-from tonumpy.inference.index.references import (
+from tonumpy.engine.knowledge.callbacks import caller_of
+from tonumpy.engine.names.bindings import Import, decorator_names, defaults_of, parameter_names
+from tonumpy.engine.names.class_bodies import fields_of_record, members_defined
+from tonumpy.engine.names.references import (
     class_around,
     constructions_of,
     is_on_self,
     read_by_calls,
     references_to,
 )
-from tonumpy.inference.knowledge.callbacks import caller_of
-from tonumpy.inference.lattice.evidence import PROVED, Spot, cut_off, of_made
-from tonumpy.inference.lattice.evidence import joined as joined_of
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.value_facts import join_fact, resting_on
-from tonumpy.inference.lattice.values import Class, Constant, Function, Instance, NonTensor, Symbol, Tensor, Value
+from tonumpy.engine.values.evidence import PROVED, Spot, cut_off, of_made
+from tonumpy.engine.values.evidence import joined as joined_of
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.value_facts import join_fact, resting_on
+from tonumpy.engine.values.values import Class, Constant, Function, Instance, NonTensor, Symbol, Tensor, Value
+from tonumpy.inference.habits import callers_in_module
 from tonumpy.inference.summaries.budget import (
     MAX_CALLER_DEPTH,
     MAX_CALLER_DEPTH_IN_REPOSITORY,
@@ -52,18 +52,18 @@ from tonumpy.text.syntax import FUNCTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.references import Reference
+    from tonumpy.engine.values.evidence import AllEvidence, Aspect
 
     Place = tuple[Module, Reference]
     About = Callable[[Aspect], AllEvidence]
     from collections.abc import Callable
     from collections.abc import Sequence as Items
 
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.engine.values.evidence import AllEvidence, Basis
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.summaries.users import Calls
     from tonumpy.inference.transfer.frame import Frame

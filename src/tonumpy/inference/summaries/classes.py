@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.class_bodies import (
+from tonumpy.engine.names.class_bodies import (
     NO_WRITERS,
     Field,
     Members,
@@ -15,11 +15,11 @@ from tonumpy.inference.index.class_bodies import (
     writes_of,
     written_within,
 )
-from tonumpy.inference.index.frameworks import FOREIGN
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members as members_of_union
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.frameworks import FOREIGN
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members as members_of_union
+from tonumpy.engine.values.values import (
     Class,
     Function,
     Instance,
@@ -39,7 +39,7 @@ from tonumpy.inference.transfer.habit_heuristics import apply_name_habits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.engine.names.bindings import FunctionNode
     from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_ANCESTORS = 24  # of a class, itself included; beyond them is a base of which nothing is known

@@ -6,24 +6,24 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.module_names import tree_of
-from tonumpy.inference.index.references import (
+from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
+from tonumpy.engine.names.bindings import parameter_names
+from tonumpy.engine.names.module_names import tree_of
+from tonumpy.engine.names.references import (
     class_around,
     is_called_on_self_alone,
     is_named_again,
     is_nested,
     references_to,
 )
-from tonumpy.inference.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.inference.summaries.repository_callers import is_for_others, may_be_imported
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
-    from tonumpy.inference.index.bindings import FunctionNode
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.engine.names.module import Module
 
 
 def may_be_asked(module: Module, scopes: Items[ast.AST]) -> bool:

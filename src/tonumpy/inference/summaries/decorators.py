@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of, parameter_names
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Unknown, Value
+from tonumpy.engine.names.bindings import arguments_of, parameter_names
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import Arguments, BoundMethod, Class, Function, Instance, Unknown, Value
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.contexts import grad_mode_of_context
 from tonumpy.inference.transfer.expressions import evaluate

@@ -6,13 +6,13 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.names.bindings import names_read
+from tonumpy.engine.names.flags import is_fixed_flag
+from tonumpy.engine.values.evidence import PROVED, cut_off
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, left_open, members, tensor_facts
+from tonumpy.engine.values.values import Arguments, Instance, Tensor, Unknown
 from tonumpy.inference.habits import callers_in_module, collate_function
-from tonumpy.inference.index.bindings import names_read
-from tonumpy.inference.index.flags import is_fixed_flag
-from tonumpy.inference.lattice.evidence import PROVED, cut_off
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, left_open, members, tensor_facts
-from tonumpy.inference.lattice.values import Arguments, Instance, Tensor, Unknown
 from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS, MAX_STATEMENTS_ELSEWHERE
 from tonumpy.inference.summaries.callers import optimistic_entry
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import Protocol, TypeVar
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.summaries.entry import Entry
     from tonumpy.text.candidates import Candidate, Guard, OperationSite, ReturnSite, Scope, Site
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.evidence import PROVED
+from tonumpy.engine.values.evidence import PROVED
 
 if TYPE_CHECKING:
+    from tonumpy.engine.values.evidence import AllEvidence
+    from tonumpy.engine.values.values import Value
     from tonumpy.facts import Fact
-    from tonumpy.inference.lattice.evidence import AllEvidence
-    from tonumpy.inference.lattice.values import Value
 
 
 class Entry(NamedTuple):

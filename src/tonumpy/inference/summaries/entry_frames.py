@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import FunctionNode, is_false, names_in
-from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
-from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.value_facts import left_open
-from tonumpy.inference.lattice.values import Class, Function
+from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
+from tonumpy.engine.names.bindings import FunctionNode, is_false, names_in
+from tonumpy.engine.names.slices import Slicer
+from tonumpy.engine.values.evidence import PROVED
+from tonumpy.engine.values.value_facts import left_open
+from tonumpy.engine.values.values import Class, Function
 from tonumpy.inference.summaries.entry import Entry
 from tonumpy.inference.transfer.control_flow import execute
 from tonumpy.inference.transfer.frame import Frame
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
+    from tonumpy.engine.names.module import Module
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
 
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.value_facts import mapped, members
-from tonumpy.inference.lattice.values import NOTHING, Constant, Mapping, NonTensor, Sequence, Tensor, Unknown, same
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.value_facts import mapped, members
+from tonumpy.engine.values.values import NOTHING, Constant, Mapping, NonTensor, Sequence, Tensor, Unknown, same
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any, TypeVar
 
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.summaries.budget import Budget
 
     _Answer = TypeVar("_Answer")

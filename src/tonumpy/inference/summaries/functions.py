@@ -7,17 +7,17 @@ import math
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import FunctionNode, decorator_names, names_in
-from tonumpy.inference.index.changes import NamesInLambdas
-from tonumpy.inference.index.def_use import def_use_of
-from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.lattice.aliases import as_given, handed_back, unless_it_requires_grad
-from tonumpy.inference.lattice.environment import GENERATOR_CONTEXT
-from tonumpy.inference.lattice.evidence import cut_off, only
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import left_open, mapped, members, resting_on, with_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import FunctionNode, decorator_names, names_in
+from tonumpy.engine.names.changes import NamesInLambdas
+from tonumpy.engine.names.def_use import def_use_of
+from tonumpy.engine.names.slices import Slicer
+from tonumpy.engine.values.aliases import as_given, handed_back, unless_it_requires_grad
+from tonumpy.engine.values.environment import GENERATOR_CONTEXT
+from tonumpy.engine.values.evidence import cut_off, only
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open, mapped, members, resting_on, with_facts
+from tonumpy.engine.values.values import (
     NONE,
     Arguments,
     BoundMethod,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import names_in
-from tonumpy.inference.index.handed_methods import handed_methods
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.values import NOTHING, Sequence, Value
+from tonumpy.engine.names.bindings import names_in
+from tonumpy.engine.names.handed_methods import handed_methods
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.values import NOTHING, Sequence, Value
 from tonumpy.inference.transfer.members import item_of
 from tonumpy.inference.transfer.targets import Targets
 
 if TYPE_CHECKING:
     import ast
 
-    from tonumpy.inference.index.handed_methods import Call, Handed
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.handed_methods import Call, Handed
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
 
 

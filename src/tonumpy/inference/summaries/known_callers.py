@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.evidence import Strength
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import (
+from tonumpy.engine.values.evidence import Strength
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
     evidence_in,
     have_param_taint,
     held_in,
@@ -19,7 +19,7 @@ from tonumpy.inference.lattice.value_facts import (
     resting_on,
     tensor_facts,
 )
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.values import (
     BoundMethod,
     Constant,
     Function,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Sequence as Items
 
-    from tonumpy.inference.lattice.evidence import AllEvidence, Basis
+    from tonumpy.engine.values.evidence import AllEvidence, Basis
 
 
 _CALLED = (Function, BoundMethod)

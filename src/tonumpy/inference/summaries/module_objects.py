@@ -6,14 +6,14 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.class_bodies import moves_itself, moves_parts
-from tonumpy.inference.index.torch_words import MOVING
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.dtypes import is_real, may_lack
-from tonumpy.inference.lattice.evidence import of_code, only
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import parameter_names
+from tonumpy.engine.names.class_bodies import moves_itself, moves_parts
+from tonumpy.engine.names.torch_words import MOVING
+from tonumpy.engine.values.aliases import unless_it_requires_grad
+from tonumpy.engine.values.dtypes import is_real, may_lack
+from tonumpy.engine.values.evidence import of_code, only
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.values import (
     Arguments,
     Class,
     Instance,
@@ -29,8 +29,8 @@ from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.habit_heuristics import held_by_dataset
 
 if TYPE_CHECKING:
+    from tonumpy.engine.names.bindings import FunctionNode
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.bindings import FunctionNode
     from tonumpy.inference.summaries.analysis import Analysis
 
 

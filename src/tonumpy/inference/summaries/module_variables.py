@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import Import, imports_of, words_given
-from tonumpy.inference.index.def_use import def_use_of, def_use_of_module
-from tonumpy.inference.index.frameworks import foreign_root
-from tonumpy.inference.index.slices import Slice
-from tonumpy.inference.index.syntax_lowering import stores_of
-from tonumpy.inference.knowledge.libraries.rows import is_described
-from tonumpy.inference.knowledge.symbols import symbol
-from tonumpy.inference.lattice.evidence import cut_off
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import left_open
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.libraries.rows import is_described
+from tonumpy.engine.knowledge.symbols import symbol
+from tonumpy.engine.names.bindings import Import, imports_of, words_given
+from tonumpy.engine.names.def_use import def_use_of, def_use_of_module
+from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.names.slices import Slice
+from tonumpy.engine.names.syntax_lowering import stores_of
+from tonumpy.engine.values.evidence import cut_off
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open
+from tonumpy.engine.values.values import (
     NOTHING,
     Mapping,
     ModuleValue,
@@ -39,7 +39,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
 
 MAX_MODULE_SLICES = 8  # names for each of which a module's body is run by itself

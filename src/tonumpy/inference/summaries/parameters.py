@@ -5,22 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.habits import callback_on_cpu, collate_function, sample_parameter
-from tonumpy.inference.index.bindings import arguments_of, decorator_names, defaults_of, given_to, parameter_names
-from tonumpy.inference.index.module_words import names_other_devices
-from tonumpy.inference.index.moved_callbacks import called_on_cpu
-from tonumpy.inference.index.references import (
+from tonumpy.engine.names.bindings import arguments_of, decorator_names, defaults_of, given_to, parameter_names
+from tonumpy.engine.names.module_words import names_other_devices
+from tonumpy.engine.names.moved_callbacks import called_on_cpu
+from tonumpy.engine.names.references import (
     is_called_on_others,
     is_called_on_self_alone,
     is_named_again,
     places_that_name,
 )
-from tonumpy.inference.index.slices import Slicer
-from tonumpy.inference.lattice.beliefs import left_on_cpu, without_grad
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import max_device_taint, may_be, with_evidence, with_facts_of
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.slices import Slicer
+from tonumpy.engine.values.beliefs import left_on_cpu, without_grad
+from tonumpy.engine.values.joins import join, join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import max_device_taint, may_be, with_evidence, with_facts_of
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,
@@ -37,6 +36,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.habits import callback_on_cpu, collate_function, sample_parameter
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.annotations import value_of_annotation
 from tonumpy.inference.transfer.expressions import evaluate
@@ -44,7 +44,7 @@ from tonumpy.inference.transfer.habit_heuristics import apply_name_habits, kept_
 from tonumpy.inference.transfer.name_heuristics import is_output
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.references import Reference
+    from tonumpy.engine.names.references import Reference
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 

@@ -15,10 +15,10 @@ import ast
 import os
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import FunctionNode, arguments_of, parameter_names
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import FunctionNode, arguments_of, parameter_names
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
     Arguments,
     Constant,
     Function,
@@ -38,7 +38,7 @@ from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 

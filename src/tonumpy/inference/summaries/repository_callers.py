@@ -7,16 +7,16 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import imports_of
-from tonumpy.inference.index.def_use import def_use_of
-from tonumpy.inference.index.project import is_of_library, path_of_module
-from tonumpy.inference.index.references import class_around, places_that_name, references_to
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.methods import COMMON_METHODS, OF_PYTHON
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.methods import COMMON_METHODS, OF_PYTHON
+from tonumpy.engine.names.bindings import imports_of
+from tonumpy.engine.names.def_use import def_use_of
+from tonumpy.engine.names.project import is_of_library, path_of_module
+from tonumpy.engine.names.references import class_around, places_that_name, references_to
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import (
     BoundMethod,
     Class,
     Function,
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Sequence as Items
 
-    from tonumpy.inference.index.bindings import Import
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.index.repository import Searched
+    from tonumpy.engine.names.bindings import Import
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.references import Reference
+    from tonumpy.engine.names.repository import Searched
     from tonumpy.inference.summaries.analysis import Analysis
 
 MIN_NAME = 3  # characters: shorter ones stand in every file

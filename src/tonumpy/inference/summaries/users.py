@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.references import Reference
-    from tonumpy.inference.lattice.values import (
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.references import Reference
+    from tonumpy.engine.values.values import (
         Value,
     )
 

@@ -9,10 +9,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.accelerators import tells_cpu_from_all
-from tonumpy.inference.lattice.environment import NO_ACCELERATOR
-from tonumpy.inference.lattice.value_facts import with_facts
-from tonumpy.inference.lattice.values import Constant, NonTensor
+from tonumpy.engine.names.accelerators import tells_cpu_from_all
+from tonumpy.engine.values.environment import NO_ACCELERATOR
+from tonumpy.engine.values.value_facts import with_facts
+from tonumpy.engine.values.values import Constant, NonTensor
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.narrowing import is_relevant
 from tonumpy.text.names import is_cpu_literal, last_name, path_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from tonumpy.inference.index.frameworks import foreign_root
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.values.joins import join, join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     SOME_CLASS,

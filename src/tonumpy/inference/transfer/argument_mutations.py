@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import parameter_names
-from tonumpy.inference.index.changes import kept_names, mutated_names, written_names
-from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.values import Arguments, BoundMethod, Class, Function, Instance, Value
+from tonumpy.engine.knowledge.operands import result_facts
+from tonumpy.engine.names.bindings import parameter_names
+from tonumpy.engine.names.changes import kept_names, mutated_names, written_names
+from tonumpy.engine.values.values import Arguments, BoundMethod, Class, Function, Instance, Value
 
 if TYPE_CHECKING:
     from tonumpy.facts import Fact

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.operands import combine
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import mapped, members
-from tonumpy.inference.lattice.values import Tensor, Unknown, Value
+from tonumpy.engine.knowledge.operands import combine
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import mapped, members
+from tonumpy.engine.values.values import Tensor, Unknown, Value
 from tonumpy.inference.transfer import representation
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.inference.transfer.torch_operators import with_dimensions

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.habits import flag_of_several
-from tonumpy.inference.index.bindings import decorator_names, element_path, key_path, names_in, root_name
-from tonumpy.inference.knowledge.library_objects import makes_its_items
-from tonumpy.inference.knowledge.operands import are_given
-from tonumpy.inference.lattice.aliases import loosened, with_origin, with_unknown_grad
-from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.evidence import only, without
-from tonumpy.inference.lattice.joins import join, join_all, updated
-from tonumpy.inference.lattice.reasons import ITEMS, KEPT, Reason
-from tonumpy.inference.lattice.value_facts import (
+from tonumpy.engine.knowledge.library_objects import makes_its_items
+from tonumpy.engine.knowledge.operands import are_given
+from tonumpy.engine.names.bindings import decorator_names, element_path, key_path, names_in, root_name
+from tonumpy.engine.values.aliases import loosened, with_origin, with_unknown_grad
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.evidence import only, without
+from tonumpy.engine.values.joins import join, join_all, updated
+from tonumpy.engine.values.reasons import ITEMS, KEPT, Reason
+from tonumpy.engine.values.value_facts import (
     evidence_in,
     have_param_taint,
     members,
@@ -23,7 +22,7 @@ from tonumpy.inference.lattice.value_facts import (
     truth_of,
     with_facts,
 )
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.values import (
     NOTHING,
     Constant,
     Instance,
@@ -39,7 +38,8 @@ from tonumpy.inference.lattice.values import (
     Value,
     same,
 )
-from tonumpy.inference.lattice.widening import is_full, with_entry
+from tonumpy.engine.values.widening import is_full, with_entry
+from tonumpy.inference.habits import flag_of_several
 from tonumpy.inference.transfer import library_values
 from tonumpy.inference.transfer.arithmetic import operand_of, operate
 from tonumpy.inference.transfer.habit_heuristics import apply_index_habits, apply_name_habits
@@ -48,7 +48,7 @@ from tonumpy.inference.transfer.torch_operators import with_grad_set
 from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.values import Function
+    from tonumpy.engine.values.values import Function
     from tonumpy.inference.transfer.frame import Frame
 
 

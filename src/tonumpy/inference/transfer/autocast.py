@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.dtypes import choice_of, may_lack
-from tonumpy.inference.lattice.environment import AUTOCAST
-from tonumpy.inference.lattice.value_facts import dtype_of, truth_of
-from tonumpy.inference.lattice.values import Constant, Instance, LibraryObject, Tensor, Value
+from tonumpy.engine.values.dtypes import choice_of, may_lack
+from tonumpy.engine.values.environment import AUTOCAST
+from tonumpy.engine.values.value_facts import dtype_of, truth_of
+from tonumpy.engine.values.values import Constant, Instance, LibraryObject, Tensor, Value
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 

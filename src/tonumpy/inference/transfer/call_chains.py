@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import SELF, Import, element_path, is_super, key_path
-from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import evidence_in, held_in, mapped, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.bindings import SELF, Import, element_path, is_super, key_path
+from tonumpy.engine.names.torch_words import changes_module_in_place
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import evidence_in, held_in, mapped, tensor_facts
+from tonumpy.engine.values.values import (
     NOTHING,
     Annotation,
     Arguments,

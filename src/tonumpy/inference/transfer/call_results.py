@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import Import
-from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.beliefs import left_on_cpu
-from tonumpy.inference.lattice.evidence import joined
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import (
+from tonumpy.engine.knowledge.operands import result_facts
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.values.aliases import unless_it_requires_grad
+from tonumpy.engine.values.beliefs import left_on_cpu
+from tonumpy.engine.values.evidence import joined
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
     evidence_in,
     held_in,
     mapped,
@@ -21,7 +21,7 @@ from tonumpy.inference.lattice.value_facts import (
     tensor_facts,
     with_facts,
 )
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.values import (
     Arguments,
     Constant,
     Device,
@@ -37,7 +37,7 @@ from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.habit_heuristics import taken_for_data
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.evidence import Basis
+    from tonumpy.engine.values.evidence import Basis
     from tonumpy.inference.transfer.frame import Frame
 
 

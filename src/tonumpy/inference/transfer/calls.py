@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.frameworks import IMPORTING
-from tonumpy.inference.knowledge import arrays, torch_api
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.inference.knowledge.methods import OF_ARRAYS_ALONE, OF_DICTS_AND_TENSORS, OF_LISTS_AND_TENSORS
-from tonumpy.inference.knowledge.symbols import symbol
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
-from tonumpy.inference.lattice.evidence import of_cuts
-from tonumpy.inference.lattice.joins import KEPT_CALLS, join, join_all
-from tonumpy.inference.lattice.origins import kind_begun_anew
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import left_open, stronger, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import arrays, torch_api
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.engine.knowledge.methods import OF_ARRAYS_ALONE, OF_DICTS_AND_TENSORS, OF_LISTS_AND_TENSORS
+from tonumpy.engine.knowledge.symbols import symbol
+from tonumpy.engine.names.frameworks import IMPORTING
+from tonumpy.engine.values.aliases import unless_it_requires_grad, with_unknown_grad, without_origins
+from tonumpy.engine.values.evidence import of_cuts
+from tonumpy.engine.values.joins import KEPT_CALLS, join, join_all
+from tonumpy.engine.values.origins import kind_begun_anew
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open, stronger, tensor_facts
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,

@@ -6,8 +6,8 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.value_facts import members, with_facts_of
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.value_facts import members, with_facts_of
+from tonumpy.engine.values.values import (
     Class,
     Constant,
     Instance,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
-from tonumpy.inference.knowledge.methods import METHODS_OF_TEXT
-from tonumpy.inference.lattice.values import NONE, Constant, Function, Instance, same
+from tonumpy.engine.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
+from tonumpy.engine.knowledge.methods import METHODS_OF_TEXT
+from tonumpy.engine.values.values import NONE, Constant, Function, Instance, same
 from tonumpy.inference.transfer.narrowing import decided_by_class
 from tonumpy.text.names import last_name, path_of
 

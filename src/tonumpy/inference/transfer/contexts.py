@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GENERATOR_CONTEXT
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.engine.names.bindings import arguments_of
+from tonumpy.engine.values.environment import AUTOCAST, DEFAULT_DEVICE, GENERATOR_CONTEXT
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import (
     Arguments,
     BoundMethod,
     Class,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import bound_names, rewritten_element
-from tonumpy.inference.index.generator_modes import mode_in_rounds
-from tonumpy.inference.lattice.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
-from tonumpy.inference.lattice.evidence import cut_off
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import left_open
-from tonumpy.inference.lattice.values import NOTHING, Constant, Mapping, NonTensor, Nothing, Unknown, Value, same
+from tonumpy.engine.names.bindings import bound_names, rewritten_element
+from tonumpy.engine.names.generator_modes import mode_in_rounds
+from tonumpy.engine.values.environment import AUTOCAST, DEFAULT_DEVICE, GRAD_MODE, Environment
+from tonumpy.engine.values.evidence import cut_off
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open
+from tonumpy.engine.values.values import NOTHING, Constant, Mapping, NonTensor, Nothing, Unknown, Value, same
 from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.assignment import assign
 from tonumpy.inference.transfer.constant_conditions import constant_test

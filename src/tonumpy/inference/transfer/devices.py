@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.evidence import without
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import dtype_of, members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.evidence import without
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import dtype_of, members
+from tonumpy.engine.values.values import (
     Arguments,
     Constant,
     Device,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import bound_names, is_false, requires_grad_given
-from tonumpy.inference.index.changes import changes_something
-from tonumpy.inference.index.generator_modes import mode_in_rounds
-from tonumpy.inference.knowledge.operands import combine
-from tonumpy.inference.lattice.environment import GRAD_MODE, Environment
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of, updated
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.operands import combine
+from tonumpy.engine.names.bindings import bound_names, is_false, requires_grad_given
+from tonumpy.engine.names.changes import changes_something
+from tonumpy.engine.names.generator_modes import mode_in_rounds
+from tonumpy.engine.values.environment import GRAD_MODE, Environment
+from tonumpy.engine.values.joins import join, join_all, sequence_of, updated
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import (
     NOTHING,
     Annotation,
     Class,
@@ -27,7 +27,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.lattice.widening import widened
+from tonumpy.engine.values.widening import widened
 from tonumpy.inference.transfer.accelerator_guards import asks_for_accelerator, enter_without_accelerator
 from tonumpy.inference.transfer.annotations import alternatives
 from tonumpy.inference.transfer.arithmetic import as_integers, operand_of, operate

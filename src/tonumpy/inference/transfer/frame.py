@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.habits import default_device
-from tonumpy.inference.index.bindings import OBJECTS
-from tonumpy.inference.lattice.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
-from tonumpy.inference.lattice.environment import (
+from tonumpy.engine.names.bindings import OBJECTS
+from tonumpy.engine.values.aliases import ChangeOfContainer, after_change, after_part_changed, with_origin
+from tonumpy.engine.values.environment import (
     DEFAULT_DEVICE,
     GRAD_MODE,
     NO_ACCELERATOR,
     Environment,
 )
-from tonumpy.inference.lattice.evidence import PROVED, Spot
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.origins import begun_at
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.evidence import PROVED, Spot
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.origins import begun_at
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
     Class,
@@ -33,6 +32,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.habits import default_device
 from tonumpy.inference.transfer.habit_heuristics import where_no_accelerator_is
 from tonumpy.inference.transfer.targets import Loop, Observation, Targets, begun, join_observations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
+    from tonumpy.engine.names.def_use import DefUse
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.names.slices import Slice
+    from tonumpy.engine.values.evidence import AllEvidence, Basis
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.def_use import DefUse
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.index.slices import Slice
-    from tonumpy.inference.lattice.evidence import AllEvidence, Basis
     from tonumpy.inference.summaries.analysis import Analysis
 
 
@@ -175,7 +175,7 @@ class Frame:
         return begun_at(value, self.module.filename, self.row) if self.analysis.tells_origins and self.row else value
 
     def habit(self, habit: str, message: str) -> Basis | None:
-        """See `Where` in lattice/evidence.py; the place is the statement that is being run."""
+        """See `Where` in engine/values/evidence.py; the place is the statement that is being run."""
         return self.at(self.row).habit(habit, message)
 
     def at(self, row: int) -> Spot:

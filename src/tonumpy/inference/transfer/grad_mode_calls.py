@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.environment import GRAD_MODE
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.environment import GRAD_MODE
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.values import (
     NOTHING,
     LibraryObject,
     Value,

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.grad_contexts import GRAD_CONTEXTS, TOLD_BY_FLAG
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import BoundMethod, Constant, Function, LibraryObject, Value
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, TOLD_BY_FLAG
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import BoundMethod, Constant, Function, LibraryObject, Value
 
 if TYPE_CHECKING:
+    from tonumpy.engine.values.values import Arguments
     from tonumpy.facts import Fact
-    from tonumpy.inference.lattice.values import Arguments
 
 
 def mode_of_objects(value: Value) -> str:

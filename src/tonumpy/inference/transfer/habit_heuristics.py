@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.habits import dataset_name, hooks, loader_name, part_of_batch
-from tonumpy.inference.lattice.beliefs import without_grad
-from tonumpy.inference.lattice.reasons import MADE, Reason
-from tonumpy.inference.lattice.value_facts import believed, mapped
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.beliefs import without_grad
+from tonumpy.engine.values.reasons import MADE, Reason
+from tonumpy.engine.values.value_facts import believed, mapped
+from tonumpy.engine.values.values import (
     Arguments,
     Constant,
     Device,
@@ -26,12 +25,13 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.habits import dataset_name, hooks, loader_name, part_of_batch
 from tonumpy.inference.transfer import name_heuristics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tonumpy.inference.lattice.evidence import Basis, Where
+    from tonumpy.engine.values.evidence import Basis, Where
 
 LOADER = "torch.utils.data.DataLoader"
 

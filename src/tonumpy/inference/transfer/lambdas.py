@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.environment import Environment
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.environment import Environment
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
     Function,
     Unknown,
     Value,

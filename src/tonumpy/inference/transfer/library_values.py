@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.inference.knowledge.libraries.rows import (
+from tonumpy.engine.knowledge.libraries.rows import (
     attribute_promise,
     bases_of,
     canonical,
@@ -19,12 +18,13 @@ from tonumpy.inference.knowledge.libraries.rows import (
     member_promise,
     promise_of,
 )
-from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.dtypes import choice_of, may_lack
-from tonumpy.inference.lattice.evidence import joined
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import dtype_of, evidence_in, mapped
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.operands import result_facts
+from tonumpy.engine.names.torch_words import changes_module_in_place
+from tonumpy.engine.values.dtypes import choice_of, may_lack
+from tonumpy.engine.values.evidence import joined
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import dtype_of, evidence_in, mapped
+from tonumpy.engine.values.values import (
     Arguments,
     DeviceTaint,
     Function,
@@ -46,9 +46,9 @@ from tonumpy.inference.transfer.promise_calls import device_of, grad_of, keep
 from tonumpy.inference.transfer.torch_operators import on_default_device
 
 if TYPE_CHECKING:
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Class
     from tonumpy.facts import Fact
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Class
     from tonumpy.inference.summaries.analysis import Analysis
     from tonumpy.inference.transfer.frame import Frame
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge import arrays, torch_api
-from tonumpy.inference.knowledge.libraries.rows import integers_of_layers
-from tonumpy.inference.knowledge.library_objects import part_named
-from tonumpy.inference.knowledge.symbols import symbol
-from tonumpy.inference.lattice.evidence import without
-from tonumpy.inference.lattice.joins import join, join_all, under_a_key
-from tonumpy.inference.lattice.reasons import GIVEN, Reason
-from tonumpy.inference.lattice.value_facts import tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import arrays, torch_api
+from tonumpy.engine.knowledge.libraries.rows import integers_of_layers
+from tonumpy.engine.knowledge.library_objects import part_named
+from tonumpy.engine.knowledge.symbols import symbol
+from tonumpy.engine.values.evidence import without
+from tonumpy.engine.values.joins import join, join_all, under_a_key
+from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.value_facts import tensor_facts
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tonumpy.inference.lattice.joins import join_all, sequence_of
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import mapped
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.values.joins import join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import mapped
+from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
     Constant,

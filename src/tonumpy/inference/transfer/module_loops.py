@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import is_false, requires_grad_given
-from tonumpy.inference.index.freezing import OF_ALL_PARAMETERS, all_set
-from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.inference.lattice.aliases import loosened
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import is_false, requires_grad_given
+from tonumpy.engine.names.freezing import OF_ALL_PARAMETERS, all_set
+from tonumpy.engine.names.torch_words import changes_module_in_place
+from tonumpy.engine.values.aliases import loosened
+from tonumpy.engine.values.values import (
     NOTHING,
     Instance,
     LibraryObject,

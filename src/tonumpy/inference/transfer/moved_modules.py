@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.torch_words import CASTS
-from tonumpy.inference.lattice.value_facts import dtype_of, members
-from tonumpy.inference.lattice.values import Arguments, Constant, Device, DeviceTaint, Instance, LibraryObject, Tensor
+from tonumpy.engine.names.torch_words import CASTS
+from tonumpy.engine.values.value_facts import dtype_of, members
+from tonumpy.engine.values.values import Arguments, Constant, Device, DeviceTaint, Instance, LibraryObject, Tensor
 from tonumpy.inference.transfer.devices import device_after_to, sent_there
 from tonumpy.inference.transfer.torch_operators import grad_asked_for
 from tonumpy.text.names import ACCELERATORS

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import SELF, arguments_of, filled_by, handed_out
-from tonumpy.inference.index.torch_words import changes_module_in_place
-from tonumpy.inference.lattice.aliases import with_unknown_grad
-from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.joins import join, join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import held_in, mapped
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.names.bindings import SELF, arguments_of, filled_by, handed_out
+from tonumpy.engine.names.torch_words import changes_module_in_place
+from tonumpy.engine.values.aliases import with_unknown_grad
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import held_in, mapped
+from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
     BoundMethod,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import have_param_taint, max_device_taint, members
-from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Tensor, Unknown, Value
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import have_param_taint, max_device_taint, members
+from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Tensor, Unknown, Value
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ import ast
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.accelerators import tells_cpu_from_all
-from tonumpy.inference.index.bindings import asks_for_class, element_path, key_path
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import OTHER, choice_of, is_integral, join_dtype, may_lack
-from tonumpy.inference.lattice.dtypes import choices as choices_of
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import dtype_of, may_be, members, tensor_facts, with_facts, with_facts_of
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.accelerators import tells_cpu_from_all
+from tonumpy.engine.names.bindings import asks_for_class, element_path, key_path
+from tonumpy.engine.values.dtypes import OTHER, choice_of, is_integral, join_dtype, may_lack
+from tonumpy.engine.values.dtypes import choices as choices_of
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import dtype_of, may_be, members, tensor_facts, with_facts, with_facts_of
+from tonumpy.engine.values.values import (
     NONE,
     Constant,
     Instance,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of
-from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.engine.names.bindings import arguments_of
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.inference.transfer.members import resolve
 from tonumpy.text.syntax import children_of, walk
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.transfer.frame import Frame
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name, is_integral, is_real
-from tonumpy.inference.lattice.evidence import without
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import dtype_of, have_param_taint, max_device_taint, members, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
+from tonumpy.engine.values.dtypes import is_complex, is_dtype_name, is_integral, is_real
+from tonumpy.engine.values.evidence import without
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import dtype_of, have_param_taint, max_device_taint, members, tensor_facts
+from tonumpy.engine.values.values import (
     NONE,
     Arguments,
     Constant,
@@ -27,8 +27,8 @@ from tonumpy.inference.transfer.devices import (
 )
 
 if TYPE_CHECKING:
+    from tonumpy.engine.knowledge import torch_api
     from tonumpy.facts import Fact
-    from tonumpy.inference.knowledge import torch_api
 
 
 # The mark of a view that was made while grad mode was off: it has the grad of its base, and nothing changes that.

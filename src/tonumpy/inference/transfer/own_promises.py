@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.name_places import ends_with, place_of, places_imported, places_of_import, places_read
-from tonumpy.inference.knowledge.libraries.rows import Promise
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.libraries.rows import Promise
+from tonumpy.engine.names.name_places import ends_with, place_of, places_imported, places_of_import, places_read
+from tonumpy.engine.values.values import (
     Arguments,
     BoundMethod,
     Class,
@@ -27,8 +27,8 @@ from tonumpy.inference.transfer.promise_calls import keep
 if TYPE_CHECKING:
     from typing import Any
 
-    from tonumpy.inference.index.bindings import Import
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.bindings import Import
+    from tonumpy.engine.names.module import Module
     from tonumpy.inference.transfer.frame import Frame
     from tonumpy.promises import OwnPromise
 

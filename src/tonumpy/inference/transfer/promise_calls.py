@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.libraries.rows import is_module
-from tonumpy.inference.knowledge.operands import promoted, result_facts
-from tonumpy.inference.lattice.dtypes import is_real
-from tonumpy.inference.lattice.evidence import PROVED, Evidence, Strength, joined, of_open, only
-from tonumpy.inference.lattice.joins import sequence_of
-from tonumpy.inference.lattice.value_facts import evidence_in, have_param_taint, max_device_taint, members, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.libraries.rows import is_module
+from tonumpy.engine.knowledge.operands import promoted, result_facts
+from tonumpy.engine.values.dtypes import is_real
+from tonumpy.engine.values.evidence import PROVED, Evidence, Strength, joined, of_open, only
+from tonumpy.engine.values.joins import sequence_of
+from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members, tensor_facts
+from tonumpy.engine.values.values import (
     NONE,
     Arguments,
     Constant,
@@ -27,9 +27,9 @@ from tonumpy.inference.transfer.devices import cpu_of_device
 from tonumpy.inference.transfer.promised_values import Promised, value_of
 
 if TYPE_CHECKING:
+    from tonumpy.engine.knowledge.libraries.rows import Promise, Where
+    from tonumpy.engine.values.evidence import AllEvidence, Aspect
     from tonumpy.facts import Fact
-    from tonumpy.inference.knowledge.libraries.rows import Promise, Where
-    from tonumpy.inference.lattice.evidence import AllEvidence, Aspect
     from tonumpy.inference.transfer.frame import Frame
 
 

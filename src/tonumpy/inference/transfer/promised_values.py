@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.knowledge.libraries.rows import is_module
-from tonumpy.inference.knowledge.operands import combine, result_facts
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of
-from tonumpy.inference.lattice.reasons import ITEMS, Reason
-from tonumpy.inference.lattice.value_facts import evidence_in, mapped, members, tensor_facts
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.libraries.rows import is_module
+from tonumpy.engine.knowledge.operands import combine, result_facts
+from tonumpy.engine.values.joins import join, join_all, sequence_of
+from tonumpy.engine.values.reasons import ITEMS, Reason
+from tonumpy.engine.values.value_facts import evidence_in, mapped, members, tensor_facts
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
-from tonumpy.inference.knowledge.operands import combine
-from tonumpy.inference.lattice.joins import join, join_all, sequence_of, under_a_key, updated
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.methods import OF_TEXT, TESTS_OF_TEXT
+from tonumpy.engine.knowledge.operands import combine
+from tonumpy.engine.values.joins import join, join_all, sequence_of, under_a_key, updated
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     SOME_CLASS,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.class_bodies import fields_of_record
-from tonumpy.inference.lattice.joins import join_all
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import Instance, Mapping, Unknown
+from tonumpy.engine.names.class_bodies import fields_of_record
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import Instance, Mapping, Unknown
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.values.values import Value
 
 
 def as_dict(value: Value | None) -> Value | None:

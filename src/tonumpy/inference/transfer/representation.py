@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_complex, is_dtype_name
-from tonumpy.inference.lattice.value_facts import dtype_of
-from tonumpy.inference.lattice.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.values.dtypes import is_complex, is_dtype_name
+from tonumpy.engine.values.value_facts import dtype_of
+from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Items

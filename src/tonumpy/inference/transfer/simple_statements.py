@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import (
+from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
+from tonumpy.engine.names.bindings import (
     OBJECTS,
     SELF,
     asks_for_class,
@@ -21,16 +22,15 @@ from tonumpy.inference.index.bindings import (
     set_by_call,
     words_given,
 )
-from tonumpy.inference.index.changes import changes_apart, names_changed
-from tonumpy.inference.index.references import places_that_name
-from tonumpy.inference.index.slices import moves_own_module
-from tonumpy.inference.knowledge.grad_contexts import GRAD_SETTERS
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad, with_origin
-from tonumpy.inference.lattice.environment import Environment
-from tonumpy.inference.lattice.joins import join
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import may_be, members, with_facts_of
-from tonumpy.inference.lattice.values import Arguments, Constant, Function, Instance, Tensor, Unknown, definition
+from tonumpy.engine.names.changes import changes_apart, names_changed
+from tonumpy.engine.names.references import places_that_name
+from tonumpy.engine.names.slices import moves_own_module
+from tonumpy.engine.values.aliases import unless_it_requires_grad, with_origin
+from tonumpy.engine.values.environment import Environment
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import may_be, members, with_facts_of
+from tonumpy.engine.values.values import Arguments, Constant, Function, Instance, Tensor, Unknown, definition
 from tonumpy.inference.transfer.assignment import assign, augment
 from tonumpy.inference.transfer.constant_conditions import constant_test
 from tonumpy.inference.transfer.expressions import evaluate
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from tonumpy.inference.index.def_use import Closures
+    from tonumpy.engine.names.def_use import Closures
     from tonumpy.inference.transfer.frame import Frame
 
 # Whether the flow goes on behind the statement.

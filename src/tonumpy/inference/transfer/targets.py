@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.joins import join, join_arguments
+from tonumpy.engine.values.evidence import PROVED
+from tonumpy.engine.values.joins import join, join_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonumpy.engine.values.environment import Environment
+    from tonumpy.engine.values.evidence import AllEvidence
+    from tonumpy.engine.values.values import Arguments, Value
     from tonumpy.facts import Fact
-    from tonumpy.inference.lattice.environment import Environment
-    from tonumpy.inference.lattice.evidence import AllEvidence
-    from tonumpy.inference.lattice.values import Arguments, Value
 
 
 class Observation(NamedTuple):

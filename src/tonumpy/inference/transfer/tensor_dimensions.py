@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.lattice.values import Constant, NonTensor, Sequence, Tensor, Value, is_number
+from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Value, is_number
 
 if TYPE_CHECKING:
-    from tonumpy.inference.lattice.values import Arguments
+    from tonumpy.engine.values.values import Arguments
 
 # Without a dimension given they leave none; with one given, one less.
 _REDUCING = frozenset(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.lattice.dtypes import is_integral
-from tonumpy.inference.lattice.evidence import PROVED, without
-from tonumpy.inference.lattice.joins import join_all, sequence_of
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import join_fact, mapped, may_be, members, of_dtype, resting_on, truth_of
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.evidence import PROVED, without
+from tonumpy.engine.values.joins import join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import join_fact, mapped, may_be, members, of_dtype, resting_on, truth_of
+from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
     Arguments,
@@ -41,8 +41,8 @@ from tonumpy.inference.transfer.tensor_dimensions import with_dimensions_known
 from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
+    from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.facts import Fact
-    from tonumpy.inference.lattice.evidence import AllEvidence
 
 # Methods that only a torch tensor (or what mimics one closely enough to be repaired the same way) has.
 TORCH_WORDS = frozenset(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.habits import collate_function
-from tonumpy.inference.knowledge import torch_api
-from tonumpy.inference.knowledge.methods import GIVE_NO_TENSOR, OF_CONTAINERS
-from tonumpy.inference.knowledge.operands import result_facts
-from tonumpy.inference.lattice.aliases import unless_it_requires_grad
-from tonumpy.inference.lattice.evidence import only
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import believed, dtype_of
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.methods import GIVE_NO_TENSOR, OF_CONTAINERS
+from tonumpy.engine.knowledge.operands import result_facts
+from tonumpy.engine.values.aliases import unless_it_requires_grad
+from tonumpy.engine.values.evidence import only
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import believed, dtype_of
+from tonumpy.engine.values.values import (
     NONE,
     Arguments,
     Constant,
@@ -24,6 +23,7 @@ from tonumpy.inference.lattice.values import (
     Unknown,
     Value,
 )
+from tonumpy.inference.habits import collate_function
 from tonumpy.inference.transfer import python_builtins
 from tonumpy.inference.transfer.call_results import (
     fresh,

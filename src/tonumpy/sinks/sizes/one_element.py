@@ -10,7 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.syntax_lowering import stored_in
+from tonumpy.engine.names.syntax_lowering import stored_in
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.sizes.shape_of import Shapes
 from tonumpy.sinks.sizes.shapes_known import One

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.syntax_lowering import stores_of
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.text.syntax import SCOPES, blocks_of
 
 if TYPE_CHECKING:
-    from tonumpy.inference.index.syntax_lowering import Store
+    from tonumpy.engine.names.syntax_lowering import Store
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITH = (ast.With, ast.AsyncWith)

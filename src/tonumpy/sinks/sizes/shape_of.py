@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.sinks.risk_parts import part_given
 from tonumpy.sinks.sizes.reaching import ReachingStores
 from tonumpy.sinks.sizes.shapes_known import (

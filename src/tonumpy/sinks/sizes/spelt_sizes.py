@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.inference.index.bindings import defaults_of
+from tonumpy.engine.names.bindings import defaults_of
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 

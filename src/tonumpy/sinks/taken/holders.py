@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import arguments_of, given_to, parameter_names
-from tonumpy.inference.index.syntax_lowering import stored_in, stored_in_attributes
-from tonumpy.inference.lattice.values import LibraryObject, Mapping, NonTensor, Unknown, Value
+from tonumpy.engine.names.bindings import arguments_of, given_to, parameter_names
+from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
+from tonumpy.engine.values.values import LibraryObject, Mapping, NonTensor, Unknown, Value
 from tonumpy.sinks.risk_index import OWN
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
@@ -15,7 +15,7 @@ from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.engine.names.bindings import FunctionNode
     from tonumpy.text.candidates import OperationSite, Scope, Site
 
 MAX_CALLS = 3  # that are followed from what is returned, or given, to where it is made

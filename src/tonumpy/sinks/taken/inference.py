@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion, Taken
-from tonumpy.inference.knowledge.chains import chain_of
-from tonumpy.inference.lattice.reasons import Reason
-from tonumpy.inference.lattice.value_facts import members, weaker
-from tonumpy.inference.lattice.values import (
+from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import members, weaker
+from tonumpy.engine.values.values import (
     Constant,
     Instance,
     LibraryObject,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonumpy.conversions import Container
+    from tonumpy.engine.names.module import Module
     from tonumpy.findings import Confidence
-    from tonumpy.inference.index.module import Module
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place

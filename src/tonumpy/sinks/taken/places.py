@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken import text_writers

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import defaults_of, root_name
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.bindings import defaults_of, root_name
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_expressions import Expressions
@@ -20,7 +20,7 @@ from tonumpy.text.syntax import walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tonumpy.inference.index.bindings import FunctionNode
+    from tonumpy.engine.names.bindings import FunctionNode
     from tonumpy.sinks.unfinished.homes import Helper
     from tonumpy.text.candidates import Scope
 

@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import parameter_names, root_name
+from tonumpy.engine.names.bindings import parameter_names, root_name
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_names import literal, owner_of, place_of

@@ -6,7 +6,7 @@ import ast
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES, Copies, State
 from tonumpy.text.names import last_name, path_of

@@ -12,7 +12,7 @@ import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import root_name
+from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_calls import Calls

@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import defaults_of, parameter_names, root_name
+from tonumpy.engine.names.bindings import defaults_of, parameter_names, root_name
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, walk
 

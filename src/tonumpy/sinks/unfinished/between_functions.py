@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import OBJECTS
+from tonumpy.engine.names.bindings import OBJECTS
 from tonumpy.sinks.unfinished import parts
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.sinks.unfinished.arrival_state import NO_COPIES

@@ -7,8 +7,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import defaults_of, imports_among, parameters_of, root_name
-from tonumpy.inference.index.name_places import places_read
+from tonumpy.engine.names.bindings import defaults_of, imports_among, parameters_of, root_name
+from tonumpy.engine.names.name_places import places_read
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.receivers import Receivers
 from tonumpy.sinks.unfinished.records import Records
@@ -21,7 +21,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tonumpy.inference.index.module import Module
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope, Site
     from tonumpy.text.source import Source
 

@@ -6,8 +6,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.inference.index.bindings import OBJECTS, decorator_names, imports_among, root_name
-from tonumpy.inference.knowledge import torch_api
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.bindings import OBJECTS, decorator_names, imports_among, root_name
 from tonumpy.sinks.unfinished import stream_words as words
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of

@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.index.bindings import decorator_names
+from tonumpy.engine.names.bindings import decorator_names
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 

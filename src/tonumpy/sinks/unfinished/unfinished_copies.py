@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Copied, ImplicitConversion
-from tonumpy.inference.index.bindings import root_name
-from tonumpy.inference.knowledge.chains import Chain
-from tonumpy.inference.lattice.evidence import PROVED
-from tonumpy.inference.lattice.value_facts import members
-from tonumpy.inference.lattice.values import DeviceTaint, Instance, LibraryObject, Mapping, Sequence, Tensor, Unknown
+from tonumpy.engine.knowledge.chains import Chain
+from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.values.evidence import PROVED
+from tonumpy.engine.values.value_facts import members
+from tonumpy.engine.values.values import DeviceTaint, Instance, LibraryObject, Mapping, Sequence, Tensor, Unknown
 from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.unfinished.arrivals import Walk
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import Literal
 
-    from tonumpy.inference.index.module import Module
-    from tonumpy.inference.lattice.values import Value
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.values import Value
     from tonumpy.inference.summaries.driver import Observations
     from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.unfinished.arrival_state import Copies, Copy, Read

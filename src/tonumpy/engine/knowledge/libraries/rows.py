@@ -1,0 +1,297 @@
+"""Reads the libraries' TOML files, and finds the rows about a name: of a class those of its bases too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.values.dtypes import is_integral
+from tonumpy.engine.values.values import Arguments, Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any, Literal
+
+    Where = Literal[
+        "cpu",
+        "accelerator",
+        "first",
+        "inputs",
+        "self",
+        "both",
+        "parameters",
+        "argument",
+        "given",
+        "default type",
+        "unknown",
+        "chosen",
+    ]
+    Whether = Literal[
+        "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
+    ]
+
+Place = tuple[int, str]  # of an argument: by position, or by name
+
+
+class Promise(NamedTuple):
+    """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
+
+    A device of "parameters" is that of the object where it is known: what its inputs must be on, too.
+
+    A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
+    "some of both" is that of object and arguments, unless the result is detached from them; "asked" is what
+    `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is; "argument" is the same,
+    but no where it is not given; "derived" may be held or made.
+
+    `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals, and
+    `places` where some of them may stand without their names; `position` is where a device may be given without its
+    `keyword`; `reduces`: a tensor may have no dimensions.
+    """
+
+    returns: tuple[str, ...]
+    device: Where
+    grad: Whether
+    dtype: str | None
+    when: tuple[tuple[str, str | bool], ...]
+    position: int | None
+    keyword: str
+    reduces: bool = False
+    places: tuple[Place, ...] = ()
+    name: str = ""  # of the function, class or attribute, with its library's
+    source: str = ""  # the document that it was read from
+
+
+class Library(NamedTuple):
+    """One file: promises by full name, what classes extend, and methods that the library calls without grad."""
+
+    promises: dict[str, list[Promise]]
+    attributes: dict[str, Promise]
+    bases: dict[str, tuple[str, ...]]
+    aliases: dict[str, str]
+    families: tuple[tuple[str, str, str], ...]  # how the names start, how they end, what the classes extend
+    without_grad: dict[str, frozenset[str]]
+    hooks: dict[str, list[tuple[int, Promise]]]  # what the library passes to a method, by the parameter's position
+    fills: dict[str, tuple[Place, Place]]  # which list a function fills, and with which of its arguments
+    terms: dict[str, str]  # attributes and keys (`.name`, `[name]`) that hold objects of a class, whatever has them
+
+
+_EMPTY = Library({}, {}, {}, {}, (), {}, {}, {}, {})
+
+# Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
+# what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
+# A mock (of unittest) gives mocks, and a test that tells it to give a tensor holds that already.
+_PLAIN_ROOTS = frozenset(
+    "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging"
+    " csv glob shutil subprocess datetime struct yaml warnings uuid hashlib gzip zipfile tarfile tempfile platform"
+    " socket urllib textwrap pprint inspect ast getpass calendar locale decimal fractions statistics bisect secrets"
+    " base64 binascii configparser traceback shlex stat errno signal html http xml email difflib codecs unicodedata"
+    " zlib bz2 lzma cProfile pstats timeit h5py zarr netCDF4 xarray skimage imageio tifffile rasterio nibabel"
+    " SimpleITK pydicom seaborn plotly bokeh altair numba cvxpy sympy statsmodels nltk rdkit psutil requests bs4"
+    " soundfile librosa resampy pyroomacoustics mir_eval pesq pystoi pycocotools lvis shapely trimesh lmdb msgpack"
+    " ujson orjson toml tomllib tomli omegaconf wandb mlflow comet_ml neptune click typer rich tabulate prettytable"
+    " termcolor colorama editdistance Levenshtein sacrebleu rouge_score seqeval sentencepiece tokenizers"
+    " tiktoken jieba xgboost lightgbm catboost umap hdbscan optuna mujoco pybullet unittest mock IPython ipywidgets"
+    " mpl_toolkits matplotlib_inline six pyvista".split()
+)
+
+
+def gives_plain_values(name: str) -> bool:
+    """Whether a library's function returns nothing that is or holds a tensor (numpy, pandas, the standard library)."""
+    return name.partition(".")[0] in _PLAIN_ROOTS
+
+
+@cache
+def load(root: str) -> Library:
+    """The promises of the library whose import starts with `root`."""
+    path = os.path.join(os.path.dirname(__file__), f"{root}.toml")
+    if not os.path.exists(path):
+        return _EMPTY
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    with open(path, "rb") as file:
+        return _library(tomllib.load(file))
+
+
+def _library(table: dict[str, Any]) -> Library:
+    promises: dict[str, list[Promise]] = {}
+    for row in table.get("promise", ()):
+        for name in _listed(row["name"]):
+            promises.setdefault(name, []).append(_promise(row, name))
+    attributes = {name: _promise(row, name) for row in table.get("attribute", ()) for name in _listed(row["name"])}
+    bases: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["bases"]) for row in table.get("class", ())}
+    aliases = {alias: row["name"] for row in table.get("alias", ()) for alias in row["of"]}
+    families = tuple(
+        (row["prefix"], suffix, row["base"])
+        for row in table.get("family", ())
+        for suffix in _listed(row.get("suffix", ""))
+    )
+    without_grad = {row["class"]: frozenset(row["methods"]) for row in table.get("without_grad", ())}
+    hooks: dict[str, list[tuple[int, Promise]]] = {}
+    for row in table.get("hook", ()):
+        for method in _listed(row["method"]):
+            promise = _promise({"returns": "unknown", **row}, method)
+            hooks.setdefault(method, []).append((row["parameter"], promise))
+    fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
+    terms = {name: row["class"] for row in table.get("term", ()) for name in row["name"]}
+    return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills, terms)
+
+
+def _promise(row: dict[str, Any], name: str) -> Promise:
+    return Promise(
+        tuple(_listed(row["returns"])),
+        row.get("device", "unknown"),
+        row.get("grad", "unknown"),
+        row.get("dtype"),
+        tuple(row.get("when", {}).items()),
+        row.get("position"),
+        row.get("keyword", "device"),
+        places=tuple((position, word) for word, position in row.get("places", {}).items()),
+        name=name,
+        source=row.get("source", ""),
+    )
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=16_384)
+def canonical(name: str) -> str:
+    """The name under which a library's rows know a function or class."""
+    aliases = load(name.partition(".")[0]).aliases
+    if name in aliases:
+        return canonical(aliases[name])
+    for alias, meant in aliases.items():
+        if name.startswith(f"{alias}."):
+            return canonical(f"{meant}{name[len(alias) :]}")
+    return name
+
+
+@cache
+def is_described(name: str) -> bool:
+    """Whether there is a row about a function, or about a class or what it has."""
+    name = canonical(name)
+    library = load(name.partition(".")[0])
+    return name in library.promises or any(
+        known.startswith(f"{name}.") for rows in (library.promises, library.attributes) for known in rows
+    )
+
+
+def promise_of(name: str, arguments: Arguments) -> Promise | None:
+    """The promise about a function, class or method for a call with these arguments."""
+    name = canonical(name)
+    rows = load(name.partition(".")[0]).promises.get(name, ())
+    given: dict[str, object] = {}
+    hidden: set[str] = set()  # what is not known of the call
+    positions = {word: position for row in rows for position, word in row.places}
+    for word in {word for row in rows for word, _ in row.when}:
+        value = arguments.get(positions[word], word) if word in positions else arguments.named_value(word)
+        if value is None and not arguments.has_star:
+            continue
+        if not isinstance(value, Constant):
+            hidden.add(word)
+        elif value.value not in (None, False) or any((word, value.value) in row.when for row in rows):
+            given[word] = value.value
+    for row in rows:
+        if row.when and all(word in hidden or given.get(word) == literal for word, literal in row.when):
+            return _whichever(rows) if any(word in hidden for word, _ in row.when) else row
+    return next((row for row in rows if not row.when and not given and not hidden), None)
+
+
+def _whichever(rows: Collection[Promise]) -> Promise | None:
+    """What all rows say of the tensors that a call gives, where it is not known which of them holds, but one does."""
+    if all(row.when for row in rows):
+        return None
+    made = [row for row in rows if not row.returns[0].startswith(("plain:", "foreign:"))]
+    places = {(row.device, row.position, row.keyword) for row in made}
+    grads = {row.grad for row in made}
+    device, position, keyword = places.pop() if len(places) == 1 else ("unknown", None, "device")
+    return Promise(("unknown",), device, grads.pop() if len(grads) == 1 else "unknown", None, (), position, keyword)
+
+
+@lru_cache(maxsize=16_384)
+def bases_of(name: str) -> tuple[str, ...]:
+    """A library class and what it extends, nearest first."""
+    found, waiting = list[str](), [canonical(name)]
+    while waiting:
+        current = waiting.pop(0)
+        if current in found or not current:
+            continue
+        found.append(current)
+        library = load(current.partition(".")[0])
+        waiting.extend(library.bases.get(current, ()))
+        if current not in library.bases:
+            waiting.extend(
+                base
+                for prefix, suffix, base in library.families
+                if current.startswith(prefix) and current.endswith(suffix) and current != base
+            )
+    return tuple(found)
+
+
+def member_promise(class_names: list[str], name: str, arguments: Arguments) -> Promise | None:
+    """The promise about a method of a class, its own or inherited."""
+    for given in class_names:
+        for current in bases_of(given):
+            promise = promise_of(f"{current}.{name}", arguments) or _of_layer(current, name)
+            if promise is not None:
+                return promise
+    return None
+
+
+def _of_layer(name: str, method: str) -> Promise | None:
+    """What calling a layer of torch.nn gives, as it was measured."""
+    if method not in ("__call__", "forward") or not name.startswith("torch.nn."):
+        return None
+    layer = torch_api.module(name)
+    if layer is None or layer.returns is None:
+        return None
+    returns = {"tensor": ("tensor",), "tuple": ("recurrent", "unknown")}[layer.returns]
+    device: Where = "inputs" if layer.has_parameters is False else "parameters" if layer.has_parameters else "both"
+    grad: Whether = "inputs" if layer.has_parameters is False else "both"
+    made = Promise(returns, device, grad, layer.dtype, (), None, "device", bool(layer.reduces))
+    return made._replace(name=name, source="measured on torch")
+
+
+def attribute_promise(class_names: list[str], name: str) -> Promise | None:
+    """The promise about an attribute of a class, its own or inherited."""
+    for given in class_names:
+        for current in bases_of(given):
+            promise = load(current.partition(".")[0]).attributes.get(f"{current}.{name}")
+            if promise is not None:
+                return promise
+    return None
+
+
+@cache
+def integers_of_layers() -> dict[str, str]:
+    """What layers of torch.nn hold that is an integer whatever they are cast to, with its dtype."""
+    attributes = load("torch").attributes.items()
+    return {name.rpartition(".")[2]: row.dtype for name, row in attributes if row.dtype and is_integral(row.dtype)}
+
+
+def is_module(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.nn.Module."""
+    return any("torch.nn.Module" in bases_of(name) for name in names)
+
+
+def is_operator(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.autograd.Function, an operator of one's own."""
+    return any("torch.autograd.Function" in bases_of(name) for name in names)
+
+
+def is_called_dataset(name: str) -> bool:
+    """A class: `YCB_Dataset`, `LinemodDatasetAugmented`."""
+    return "Dataset" in name
+
+
+def is_dataset(names: list[str]) -> bool:
+    """Whether a class that extends these is a torch.utils.data.Dataset, or one of a library's that is called so."""
+    return any(
+        "torch.utils.data.Dataset" in bases_of(name) or is_called_dataset(name.rpartition(".")[2]) for name in names
+    )

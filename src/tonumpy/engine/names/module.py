@@ -1,0 +1,151 @@
+"""A module of the repository: its tree, names and text, and what is derived from these once for all files."""
+
+from __future__ import annotations
+
+import ast
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.names.frameworks import Frameworks
+from tonumpy.engine.names.module_names import Names, tree_of
+from tonumpy.engine.names.module_text import Text
+from tonumpy.engine.names.module_use import Use, folder_of
+from tonumpy.engine.names.module_words import Words
+from tonumpy.engine.names.read_set import WorkedOut
+from tonumpy.findings import SourceError
+from tonumpy.text.deferred import look_into
+from tonumpy.text.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, Protocol, TypeVar
+
+    from tonumpy.engine.names.bindings import Import
+    from tonumpy.engine.names.follow_budget import Followed
+    from tonumpy.engine.names.read_set import ReadSet
+    from tonumpy.engine.names.repository import Repositories
+    from tonumpy.own_sinks import OwnSink
+    from tonumpy.promises import OwnPromise
+
+    _T = TypeVar("_T")
+    _Node = TypeVar("_Node", bound=ast.AST)
+
+    class Modules(Protocol):
+        """What a module asks of the repository that it belongs to; project.py answers."""
+
+        def module_at(self, path: str) -> Module | None: ...
+        def find(self, dotted: str, folder: str) -> Module | None: ...
+        def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
+        def roots_around(self, folder: str) -> frozenset[str]: ...
+        def is_package(self, folder: str) -> bool: ...
+        @property
+        def followed(self) -> Followed: ...
+        @property
+        def repositories(self) -> Repositories: ...
+
+
+class Module:
+    """The tree, what is derived from it, and five parts: `text`, `words`, `names`, `use` and `frameworks`.
+
+    No part refers back to it, so that it goes as soon as the project drops it: nobody collects garbage during a run.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        project: Modules,
+        disabled_habits: frozenset[str] = frozenset(),
+        promises: tuple[OwnPromise, ...] = (),
+        sinks: tuple[OwnSink, ...] = (),
+        read_set: ReadSet | None = None,
+    ) -> None:
+        """`read_set` is told what is read of a module that is followed, where that is recorded."""
+        self._source = source
+        self.read_set = read_set
+        self.promises = promises  # those that hold where this module is checked
+        self.sinks = sinks  # the same
+        self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
+        self.tells_origins = False  # whether somebody asks for the line behind each fact
+        self.filename = source.filename
+        self.project = project
+        if read_set is not None:
+            source.watch = read_set.looks_into
+        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see fingerprints.py)
+        self._derived: dict[tuple[object, int], Any] = {}
+        self._worked_out = WorkedOut(read_set)  # what may read more of the module than one node
+        self.text = Text(source, read_set)
+        self.words = Words(source.text)
+        self.names = Names(source, self.text, self._worked_out)
+        self.use = Use(source, self.names, self.words, project)
+        self.frameworks = Frameworks(source, project)
+
+    @classmethod
+    def namespace(cls, folder: str, project: Modules) -> Module:
+        """A folder without __init__.py: binds nothing, but has submodules."""
+        return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
+
+    @property
+    def source(self) -> Source:
+        """All of it, so that any change counts; of a module that may be one that is followed, ask `text` and `tree`."""
+        if self.read_set is not None:
+            self.read_set.is_all = True
+        return self._source
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return tree_of(self._source)
+
+    @property
+    def can_be_parsed(self) -> bool:
+        try:
+            _ = self._source.tree
+        except SourceError:
+            return False
+        return True
+
+    @cached_property
+    def folder(self) -> str:
+        return folder_of(self.filename)
+
+    @property
+    def is_package(self) -> bool:
+        return os.path.basename(self.filename) == "__init__.py"
+
+    @cached_property
+    def conftests(self) -> tuple[Module, ...]:
+        """What pytest imports for it if it holds tests, the nearest first."""
+        return tuple(self.project.modules_above("conftest", self.folder))
+
+    def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
+        """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
+        if self.read_set is not None and not isinstance(node, ast.expr):
+            if isinstance(node, (ast.Module, ast.ClassDef)):
+                return self._worked_out.of((work, id(node)), work, node)
+            look_into(node)
+        key = (work, id(node))
+        if key not in self._derived:
+            self._derived[key] = work(node)
+        found: _T = self._derived[key]
+        return found
+
+    def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
+        """What `work` makes of this module and a name in it, and of nothing else."""
+        return self._worked_out.of((work, name), work, self, name)
+
+    def derived_in(self, work: Callable[[Module, _Node, str], _T], node: _Node, name: str) -> _T:
+        """What `work` makes of this module, a node in it and a name, and of nothing else."""
+        return self._worked_out.of((work, id(node), name), work, self, node, name)
+
+    def submodule(self, name: str) -> Module | None:
+        return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
+
+    def resolve(self, imported: Import) -> Module | None:
+        """The module of the repository that an import names (`from` part only), or None."""
+        if imported.level:
+            folder = self.folder
+            for _ in range(imported.level - 1):
+                folder = os.path.dirname(folder)
+            path = os.path.join(folder, *imported.module.split(".")) if imported.module else folder
+            return self.project.module_at(path)
+        return self.project.find(imported.module, self.folder)

@@ -1,0 +1,232 @@
+"""From the body of a module to the names it binds and exports, and to functions that write its variables."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.names.bindings import Import, imports_of, root_name
+from tonumpy.engine.names.torch_words import FILLING
+from tonumpy.findings import SourceError
+from tonumpy.text.candidates import spanning, spans_any
+from tonumpy.text.names import last_name, qualified_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.engine.names.module_text import Text
+    from tonumpy.engine.names.read_set import WorkedOut
+    from tonumpy.text.source import Source
+
+_INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
+_GLOBAL = r"global\s"
+
+
+def tree_of(source: Source) -> ast.Module:
+    """Empty where the text cannot be parsed: the module's own check reports it."""
+    try:
+        return source.tree
+    except SourceError:
+        return ast.Module([], [])
+
+
+class Names:
+    """The names of one module, each query computed once."""
+
+    def __init__(self, source: Source, text: Text, worked_out: WorkedOut) -> None:
+        self._source = source
+        self._text = text
+        self._worked_out = worked_out
+
+    @cached_property
+    def _tree(self) -> ast.Module:
+        return tree_of(self._source)
+
+    @cached_property
+    def bindings(self) -> dict[str, list[ast.stmt | Import]]:
+        """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
+        found: dict[str, list[ast.stmt | Import]] = {}
+        meant = _meant_at_type_checking(self._tree.body)
+        for statement in statements_of(self._tree.body):
+            bound: list[tuple[str, ast.stmt | Import]] = []
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                bound += imports_of(statement)
+            elif isinstance(statement, SCOPES):
+                bound.append((statement.name, statement))
+            else:
+                bound += [(name, statement) for name in names_stored(statement)]
+            for name, binding in bound:
+                if name not in meant.get(id(statement), ()):
+                    found.setdefault(name, []).append(binding)
+        return found
+
+    @property
+    def imports_in_functions(self) -> dict[str, Import]:
+        """What functions import, by the name that it gets there; the last one counts."""
+        return self._worked_out.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
+
+    @property
+    def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
+        """The functions that declare a name global, each as the scopes around it and itself, by that name."""
+        return self._worked_out.of(_global_writers, _global_writers, self._tree, self._text)
+
+    def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
+        """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
+        each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
+        return self._worked_out.of(("fillers", name), self._find_fillers, name)
+
+    def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
+        rows = self._text.rows_with_name(name)
+        found: list[tuple[ast.AST, ...]] = []
+        among = self._worked_out.of(_that_may_fill, _that_may_fill, self._tree, self._text)
+        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(among, rows)]
+        while waiting:
+            scopes = waiting.pop()
+            scope = scopes[-1]
+            if isinstance(scope, ast.ClassDef):
+                waiting += [(*scopes, each) for each in spanning(scope.body, rows)]
+            elif isinstance(scope, FUNCTIONS):
+                if name not in self._names_filled(scope):
+                    continue
+                inner = (each for each in statements_of(scope.body) if isinstance(each, FUNCTIONS))
+                waiting += [(*scopes, each) for each in inner if spans_any(each, rows)]
+                if name in _names_filled_by_itself(scope):
+                    found.append(scopes)
+            else:
+                lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
+                found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
+        return sorted(found, key=qualified_name)
+
+    def _names_filled(self, scope: ast.AST) -> frozenset[str]:
+        """In a function and in those in it."""
+        return self._worked_out.of((_names_filled, id(scope)), _names_filled, scope)
+
+    @cached_property
+    def unconditional(self) -> frozenset[int]:
+        """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
+        return frozenset(map(id, self._tree.body))
+
+    @cached_property
+    def unconditional_stars(self) -> frozenset[Import]:
+        """The star imports that stand in no branch: not one of several backends, of which one is chosen at run time."""
+        statements = (each for each in self._tree.body if isinstance(each, ast.ImportFrom))
+        return frozenset(imported for each in statements for name, imported in imports_of(each) if name == "*")
+
+    @cached_property
+    def _all(self) -> frozenset[str] | None:
+        """What `__all__` lists; None where there is none, or none that can be read off."""
+        assigned = self.bindings.get("__all__", [])
+        value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
+        if not isinstance(value, (ast.List, ast.Tuple)):
+            return None
+        constants = [part.value for part in value.elts if isinstance(part, ast.Constant)]
+        names = frozenset(name for name in constants if isinstance(name, str))
+        return names if len(names) == len(value.elts) else None
+
+    def lists(self, definition: ast.AST) -> bool:
+        """Whether `__all__` names a function or class of the module, for others to use."""
+        return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
+
+    def hands_out(self, name: str) -> bool:
+        """Whether a star import takes a name of the module with it."""
+        return not name.startswith("_") if self._all is None else name in self._all
+
+
+def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
+    return {
+        name: imported
+        for statement in _all_statements(tree.body, text.rows("pattern", _INDENTED_IMPORT))
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+        for name, imported in imports_of(statement)
+    }
+
+
+def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AST, ...]]]:
+    found: dict[str, list[tuple[ast.AST, ...]]] = {}
+    _collect_global_writers((tree,), tree.body, text.rows("pattern", _GLOBAL), found)
+    return {name: sorted(writers, key=qualified_name) for name, writers in found.items()}
+
+
+def _that_may_fill(tree: ast.Module, text: Text) -> list[ast.stmt]:
+    """The statements of the module's body that hold a function, a method or a lambda: few of a script's."""
+    rows = text.rows("text", "lambda")
+    return [each for each in tree.body if isinstance(each, SCOPES) or spans_any(each, rows)]
+
+
+def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
+    """Those of the functions and classes in a body, too, that span one of the rows."""
+    for statement in statements_of(body):
+        yield statement
+        if isinstance(statement, SCOPES) and spans_any(statement, rows):
+            yield from _all_statements(statement.body, rows)
+
+
+def _collect_global_writers(
+    scopes: tuple[ast.AST, ...], body: list[ast.stmt], rows: list[int], found: dict[str, list[tuple[ast.AST, ...]]]
+) -> None:
+    for statement in statements_of(body) if rows else ():
+        if isinstance(statement, ast.Global):
+            for name in statement.names:
+                found.setdefault(name, []).append(scopes)
+        elif isinstance(statement, SCOPES) and spans_any(statement, rows):
+            _collect_global_writers((*scopes, statement), statement.body, rows, found)
+
+
+def _names_filled(scope: ast.AST) -> frozenset[str]:
+    return frozenset(name for node in walk(scope) for name in _filled_by(node) if name)
+
+
+def _names_filled_by_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Not by the functions in it; by what is a default of its parameters, too: `def log(loss, add=rows.append)`."""
+    statements = (each for each in statements_of(function.body) if not isinstance(each, SCOPES))
+    parts = chain(own_expressions(function), *map(own_expressions, statements))
+    return frozenset(name for part in parts for node in walk(part) for name in _filled_by(node) if name)
+
+
+def _filled_by(node: ast.AST) -> Iterator[str | None]:
+    if type(node) not in _MAY_FILL:  # most nodes; as isinstance, which is a call for each
+        return
+    if isinstance(node, ast.Subscript):
+        yield root_name(node) if isinstance(node.ctx, ast.Store) else None
+    elif isinstance(node, ast.Attribute):  # called there, or later: `add = rows.append`
+        yield root_name(node) if node.attr in FILLING else None
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if name.endswith("_") and not name.endswith("__"):
+            yield root_name(node.func)
+
+
+_MAY_FILL = frozenset((ast.Subscript, ast.Attribute, ast.Call))
+
+
+def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:
+    """`if TYPE_CHECKING: import torch` and `else: torch = LazyModule("torch")`: the names that are imported for type
+    checkers are what is said there; by the ids of the statements that put something in their place at run time."""
+    found: dict[int, frozenset[str]] = {}
+    for statement in body:
+        if isinstance(statement, ast.If) and statement.orelse and last_name(statement.test) == "TYPE_CHECKING":
+            imports = (each for each in statement.body if isinstance(each, (ast.Import, ast.ImportFrom)))
+            names = frozenset(name for each in imports for name, _ in imports_of(each))
+            found.update((id(each), names) for each in statements_of(statement.orelse))
+    return found
+
+
+def names_stored(statement: ast.stmt) -> list[str]:
+    """The names that an assignment, a loop or a `with` binds; none for any other statement."""
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [statement.target]
+    elif isinstance(statement, ast.With):
+        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    else:
+        return []
+    return [
+        node.id
+        for target in targets
+        for node in walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]

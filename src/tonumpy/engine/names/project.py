@@ -1,0 +1,192 @@
+"""From dotted names and paths to modules of a repository; each file is read at most once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from errno import EFBIG
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.names.folders import MAX_BYTES, Folders, Roots, files_of_module
+from tonumpy.engine.names.follow_budget import Followed
+from tonumpy.engine.names.frameworks import FOREIGN, roots_in
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.module_text import SIZE_UNIT
+from tonumpy.engine.names.read_set import ReadSet
+from tonumpy.engine.names.repository import Repositories
+from tonumpy.findings import SourceError
+from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
+from tonumpy.text.reading import read_regular
+from tonumpy.text.sources import source_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tonumpy.engine.names.lookups import Lookup
+
+MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
+MAX_ROOTS = 10_000
+
+_NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
+
+
+def is_of_library(root: str) -> bool:
+    """Whether the first part of a dotted name is a well-known library's, whatever a repository may call so too."""
+    return root in _NEVER_OURS
+
+
+def path_of_module(filename: str) -> str:
+    """The absolute path without its suffix; of a package, its folder."""
+    path = os.path.abspath(filename)
+    folder, name = os.path.split(path)
+    return folder if name == "__init__.py" else os.path.splitext(path)[0]
+
+
+class Project:
+    """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts,
+    so the facts found for one file do not depend on the files checked before it.
+
+    `opened` are the texts of files as an editor has them, by their absolute paths; they count over those on the disk.
+    """
+
+    records = False  # whether `lookups` tells anything
+
+    def __init__(self, opened: Mapping[str, str] | None = None) -> None:
+        self._opened = {} if opened is None else opened
+        self._folders = Folders()
+        self._modules: dict[str, Module | None] = {}
+        self._roots: dict[tuple[str, str], Roots] = {}
+        self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
+        self._imported: dict[str, frozenset[str]] = {}  # by each of them
+        self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
+        self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
+        self.repositories = Repositories(self._opened)
+        self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
+        self.followed = Followed()  # the modules that the file at hand has asked for
+        self._missed: set[str] = set()  # what it has asked for, and is not there
+        self._has_looked_at_files = False
+
+    def module_at(self, path: str) -> Module | None:
+        """The module at a path without its `.py`, the package in that folder, or the stub whose path ends with `.pyi`;
+        None too where the query at hand has asked for so much that no more is followed, whether it was read before or
+        not."""
+        if path in self.at_hand:
+            return self.at_hand[path]
+        self._has_looked_at_files = True
+        if not self.followed.may_follow(path):
+            return None
+        module = self._modules.pop(path) if path in self._modules else self._read(path)
+        self._modules[path] = module  # the most recently used is the last
+        self.followed.note(path, 0 if module is None else _length(module))
+        return module
+
+    def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
+        """The file at hand has asked something of the disk and was answered (see lookups.py); recorded.py keeps it."""
+
+    def lookups(self, filename: str) -> tuple[Lookup, ...] | None:  # noqa: ARG002
+        """All that the file at hand has asked; None where that is not recorded, or where nothing may rest on it."""
+        return None
+
+    def forget(self, filename: str) -> None:
+        """Drop a module whose text is another now."""
+        for path in (filename.removesuffix(".py"), os.path.dirname(filename)):
+            self._modules.pop(path, None)
+        self.repositories.invalidate(filename)
+
+    def begin_file(self) -> None:
+        """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
+        self.at_hand.clear()
+        self.repositories.were_asked = False
+        self.followed.begin_file()
+        self._missed.clear()
+        self._has_looked_at_files = False
+        kept = 0
+        for path, module in reversed(list(self._modules.items())):
+            kept += 100 if module is None else _length(module)
+            if kept > MAX_KEPT:
+                del self._modules[path]
+        if len(self._roots) > MAX_ROOTS:
+            self._roots.clear()
+
+    def _read(self, path: str) -> Module | None:
+        for filename in files_of_module(path):
+            if filename in self._opened:
+                return Module(source_of(self._opened[filename], filename, followed=True), self)
+            try:
+                # The outputs of a notebook may be large.
+                data = self._load(filename, NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES)
+                read_set = ReadSet() if self.records else None
+                return Module(source_of(data, filename, followed=True), self, read_set=read_set)
+            except OSError as error:
+                if error.errno == EFBIG:
+                    return None
+            except SourceError:
+                return None  # its own check reports it
+        return Module.namespace(path, self) if os.path.isdir(path) else None
+
+    def roots_around(self, folder: str) -> frozenset[str]:
+        """What the modules of a folder import, so far as a few of them show it."""
+        self._has_looked_at_files = True
+        if folder not in self._roots_around:
+            names = self._folders.neighbours(folder)
+            self._imported.update((name, _roots_in(self._load, name)) for name in names)
+            self._roots_around[folder] = frozenset[str]().union(*(self._imported[name] for name in names))
+        return self._roots_around[folder]
+
+    def find(self, dotted: str, folder: str) -> Module | None:
+        """The module that `import dotted` means for a file in `folder`, if it belongs to the same repository."""
+        root, *rest = dotted.split(".")
+        if not root or is_of_library(root):
+            return None
+        roots = self._root_folders(root, folder)
+        bases: Sequence[str] = roots.holding
+        if not bases and rest:
+            *between, name = rest
+            inner = ((base, os.path.join(base, root, *between)) for base in roots.of_folders)
+            bases = [base for base, folder in inner if self._holds_module(folder, name)]
+        found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
+        module = next((module for module in found if module is not None), None)
+        if module is None:
+            self._missed.add(dotted)
+        return module
+
+    @property
+    def looked_for_in_vain(self) -> frozenset[str] | None:
+        """The names of modules that the file at hand has asked for, where all that was asked of the repository is that
+        they are not there; None where anything else was."""
+        return None if self._has_looked_at_files or self.repositories.were_asked else frozenset(self._missed)
+
+    def modules_above(self, name: str, folder: str) -> Iterator[Module]:
+        """The modules of this name in a folder and in those above it, the nearest first."""
+        if folder not in self._above:
+            self._above[folder] = tuple(self._folders.above(folder))
+        found = (self.module_at(os.path.join(base, name)) for base in self._above[folder])
+        return (module for module in found if module is not None)
+
+    def is_package(self, folder: str) -> bool:
+        if folder not in self._packages:
+            self._packages[folder] = self._folders.is_package(folder)
+        return self._packages[folder]
+
+    def _holds_module(self, folder: str, name: str) -> bool:
+        return self._folders.holds_module(folder, name)
+
+    def _load(self, filename: str, most: int) -> bytes:
+        return read_regular(filename, most)
+
+    def _root_folders(self, root: str, folder: str) -> Roots:
+        key = (root, folder)
+        if key not in self._roots:
+            self._roots[key] = self._folders.roots(root, folder)
+        return self._roots[key]
+
+
+def _length(module: Module) -> int:
+    return (module.text.size + 1) * SIZE_UNIT
+
+
+def _roots_in(load: Callable[[str, int], bytes], filename: str) -> frozenset[str]:
+    try:
+        return roots_in(load(filename, MAX_BYTES))
+    except OSError:
+        return frozenset()

@@ -1,0 +1,220 @@
+"""From a function or a name to the places of its module that refer to it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.names.bindings import SELF, arguments_of, names_read, read_name
+from tonumpy.engine.names.syntax_lowering import stores_of
+from tonumpy.text.candidates import spanning
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, children_of, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Sequence as Items
+
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.engine.names.module import Module
+    from tonumpy.text.candidates import Scope
+
+
+class Reference(NamedTuple):
+    """A place that refers to a function; `call` is None if it is passed on without a call."""
+
+    call: ast.Call | None
+    scopes: tuple[Scope, ...]
+    statement: ast.stmt
+    is_attribute: bool  # `model.name`, which is no function of the module
+    is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
+    passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
+    node: ast.Name | ast.Attribute | None = None  # what names it
+
+
+def places_that_name(module: Module, name: str) -> list[Reference]:
+    """Every place in a module that names something whose name, or the last part of it, is this."""
+    return module.derived_of(_places_that_name, name)
+
+
+def is_named_again(module: Module, name: str) -> bool:
+    """Whether the module says a name in more than one row."""
+    return len(module.derived_of(_rows_with_name, name)) > 1
+
+
+def _rows_with_name(module: Module, name: str) -> list[int]:
+    return module.text.rows_with_name(name)
+
+
+def _places_that_name(module: Module, name: str) -> list[Reference]:
+    search = _Search(module, name, module.derived_of(_rows_with_name, name), [])
+    _collect(module.tree.body, (module.tree,), search)
+    return search.found
+
+
+class _Search(NamedTuple):
+    """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
+
+    module: Module
+    name: str
+    rows: list[int]
+    found: list[Reference]
+
+
+def functions_named(module: Module, name: str) -> Iterator[FunctionNode]:
+    """Functions and methods that the module defines anywhere under a name."""
+    return (each for each in walk(module.tree) if isinstance(each, FUNCTIONS) and each.name == name)
+
+
+def class_around(scopes: Items[ast.AST]) -> ast.ClassDef | None:
+    """The class whose body the innermost scope stands in."""
+    around = scopes[-2] if len(scopes) > 1 else None
+    return around if isinstance(around, ast.ClassDef) else None
+
+
+def is_nested(scopes: Items[ast.AST]) -> bool:
+    """Whether the innermost scope is a function within a function."""
+    return len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
+
+
+def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
+    """The places outside the innermost scope, a function, that may refer to it."""
+    node = scopes[-1]
+    assert isinstance(node, FUNCTIONS)
+    found = _references(module, node, class_around(scopes))
+    # Of a function within another one, those of the same name elsewhere are not it.
+    return [each for each in found if scopes[-2] in each.scopes] if is_nested(scopes) else found
+
+
+def constructions_of(module: Module, owner: ast.ClassDef) -> list[Reference]:
+    """The calls of a class of the module by its name, outside of its own body, and by `cls` in its own methods."""
+    named = [each for each in module.derived_of(_places_of_functions, owner.name) if owner not in each.scopes]
+    own = [each for each in module.derived_of(_places_of_functions, "cls") if owner in each.scopes]
+    return [each for each in (*named, *own) if each.call is not None and each.node is each.call.func]
+
+
+def is_called_on_self_alone(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
+    """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
+    found = _references(module, node, owner)
+    return bool(found) and all(is_on_self(reference, owner) for reference in found)
+
+
+def is_called_on_others(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
+    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
+    return not all(is_on_self(reference, owner) for reference in _references(module, node, owner))
+
+
+def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
+    """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
+    given, and show nothing."""
+    if owner is None:  # there may be many of one name
+        meant = module.derived_of(_places_of_functions, node.name)
+    else:
+        meant = [each for each in places_that_name(module, node.name) if _may_mean(each, owner)]
+    return [reference for reference in meant if node not in reference.scopes]
+
+
+def _places_of_functions(module: Module, name: str) -> list[Reference]:
+    return [each for each in places_that_name(module, name) if _may_mean(each, None)]
+
+
+def _may_mean(reference: Reference, owner: ast.ClassDef | None) -> bool:
+    """Whether a place that says the name of a function may mean that function; `owner` is the class of a method.
+
+    A method is an attribute, but in the body of its class; elsewhere its name alone is that of some variable.
+    """
+    return reference.is_attribute == (owner is not None) or reference.scopes[-1] is owner
+
+
+def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
+    """Whether a method is called by its own class: `self.name(...)`."""
+    function = reference.call and reference.call.func
+    return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
+
+
+def read_by_calls(references: Items[Reference], *, asks_for_function: bool) -> tuple[set[str], set[str]]:
+    """The names that the statements of some places read, and, of variables that methods are called on there, those of
+    which nothing counts but what they were given. Unless `asks_for_function`, it is known what is called."""
+    called: dict[int, str] = {}
+    for each in () if asks_for_function else references:
+        function = each.call.func if each.call is not None and not each.is_submitted else None
+        if isinstance(function, ast.Name):
+            called[id(function)] = SELF
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            called[id(function)] = function.value.id
+    nothing = {function: set[str]() for function in called}
+    names = {name for each in references for name in names_read(each.statement, nothing)}
+    return names, set(called.values()) - {SELF}
+
+
+def _collect(statements: list[ast.stmt], scopes: tuple[Scope, ...], search: _Search) -> None:
+    for statement in spanning(statements, search.rows):
+        inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
+        for field, value in ast.iter_fields(statement):
+            _collect_field(value, inner if field == "body" else scopes, statement, search)
+
+
+def _collect_field(value: object, scopes: tuple[Scope, ...], statement: ast.stmt, search: _Search) -> None:
+    if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+        _collect(value, scopes, search)
+    elif isinstance(value, list) and value and isinstance(value[0], (ast.ExceptHandler, ast.match_case)):
+        for part in value:
+            for _, inner in ast.iter_fields(part):
+                _collect_field(inner, scopes, statement, search)
+    elif isinstance(value, ast.AST) or (isinstance(value, list) and value):
+        named = search.module.derived(_named_in, value).get(search.name, ())  # type: ignore[type-var]
+        search.found.extend(each._replace(scopes=scopes, statement=statement) for each in named)
+
+
+def _named_in(value: ast.AST | list[object]) -> dict[str, list[Reference]]:
+    """The references in a part of some statement, without their places, by what is named: a part with n calls may be
+    asked about each of n names."""
+    found: dict[str, list[Reference]] = {}
+    for root in value if isinstance(value, list) else [value]:
+        if isinstance(root, ast.AST):
+            _collect_expression(root, found)
+    return found
+
+
+_NOWHERE = ast.Pass()
+
+
+def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> None:
+    called: set[int] = set()
+    given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            given_to.update((id(argument), node) for argument in arguments_of(node))
+            name = last_name(node.func)
+            submitted = last_name(node.args[0]) if node.args and name == "submit" else None
+            meant = {name: node.func} | ({submitted: node.args[0]} if node.args and name == "submit" else {})
+            for name, function in meant.items():
+                if name is not None:
+                    called.add(id(function))
+                    is_attribute = isinstance(function, ast.Attribute)
+                    named = function if isinstance(function, (ast.Name, ast.Attribute)) else None
+                    reference = Reference(node, (), _NOWHERE, is_attribute, name == submitted, node=named)
+                    found.setdefault(name, []).append(reference)
+        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
+            is_attribute = isinstance(node, ast.Attribute)
+            passed_to = given_to.get(id(node))
+            reference = Reference(None, (), _NOWHERE, is_attribute, passed_to=passed_to, node=node)
+            found.setdefault(last_name(node) or "", []).append(reference)
+        stack.extend(children_of(node))
+
+
+def calls_of_objects(module: Module, owner: ast.ClassDef) -> list[Reference]:
+    """The calls of names, and of attributes, under which an object of a class is kept: `stop = EarlyStopping()`, and
+    `stop(loss)`, which means its `__call__`, somewhere else."""
+    return module.derived_of(_calls_of_objects, owner.name)
+
+
+def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
+    places = places_that_name(module, cls)
+    made = (each.statement for each in places if each.call and not each.is_attribute and not each.is_submitted)
+    stores = (each for statement in made for each in stores_of(statement) if each.rebinds)
+    names = sorted({name for each in stores if (name := last_name(each.target)) is not None})
+    called = (each for name in names for each in places_that_name(module, name) if each.call is not None)
+    return [each._replace(is_attribute=True) for each in called if not each.is_submitted]

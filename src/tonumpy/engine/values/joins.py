@@ -1,0 +1,304 @@
+"""The join of two values: what is true of both, where two paths of control flow meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.values.dtypes import join_dtype, may_lack
+from tonumpy.engine.values.evidence import cut_off, joined
+from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.value_facts import (
+    evidence_in,
+    have_param_taint,
+    held_in,
+    join_fact,
+    join_facts,
+    left_open,
+    members,
+    tensor_facts,
+    weaker,
+)
+from tonumpy.engine.values.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    Constant,
+    Device,
+    DeviceTaint,
+    Instance,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    Nothing,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    is_number,
+    same,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+MAX_MEMBERS = 6
+# What they give is a function, or a class, that is made of their arguments.
+KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
+
+_PLAIN = (NonTensor, Constant)
+_TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "", 0)
+
+
+def join(first: Value, second: Value) -> Value:
+    """The description of a value that is either of the two; it claims no fact that only one of them has."""
+    if same(first, second) or isinstance(second, Nothing):
+        return first
+    if isinstance(first, Nothing):
+        return second
+    found: list[Value] = []
+    for value in (*members(first), *members(second)):
+        for index, other in enumerate(found):
+            merged = _merge(other, value)
+            if merged is not None:
+                found[index] = merged
+                break
+        else:
+            found.append(value)
+    if len(found) == 1:
+        return found[0]
+    if len(found) > MAX_MEMBERS:
+        facts = join_facts([tensor_facts(value) for value in found])
+        return left_open(Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found))), _TOO_MANY)
+    return Union(tuple(found))
+
+
+def outlived(kept: Value, made: Value) -> Value:
+    """What a path leaves as it was, where another has replaced it by what requires no grad, as a validation loop under
+    no_grad does: that it was made of parameters no longer speaks for what is left."""
+    if isinstance(kept, Tensor) and isinstance(made, Tensor) and _is_widened(kept.dtype, made.dtype):
+        kept = kept._replace(dtype=None)  # `if x.dtype == torch.bfloat16: x = x.float()`
+    if not isinstance(kept, (Tensor, Unknown)) or not (kept.param_taint or kept.requires_grad):
+        return kept
+    if not isinstance(made, (Tensor, Unknown)) or not (made.requires_grad is False or made.is_replaced):
+        return kept
+    return kept._replace(param_taint=False, requires_grad=None, is_replaced=True)
+
+
+def _is_widened(kept: str | None, made: str | None) -> bool:
+    return may_lack(kept) and made is not None and not may_lack(made)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """The join of all of them; NOTHING where there are none."""
+    joined: Value = NOTHING
+    for value in values:
+        joined = join(joined, value)
+    return joined
+
+
+def _merge(first: Value, second: Value) -> Value | None:
+    """The join of two descriptions of one class; None where they stay apart."""
+    if same(first, second):
+        return first
+    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
+        return None if NONE in (first, second) else _wider_plain(first, second)  # None is told apart by tests
+    merge = _MERGED.get(type(first)) if type(first) is type(second) else None
+    return None if merge is None else merge(first, second)
+
+
+def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
+    return Tensor(
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        join_dtype(first.dtype, second.dtype),
+        weaker(first.certainty, second.certainty),
+        first.is_number or second.is_number,
+        first.layout if first.layout == second.layout else None,
+        first.bit if first.bit == second.bit else None,
+        first.is_item and second.is_item,
+        max(first.device_taint, second.device_taint),
+        all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
+        first.origins | second.origins,
+        first.evidence | second.evidence,
+        have_param_taint((first, second)),
+        first.is_replaced or second.is_replaced,
+        first.dimensions if first.dimensions == second.dimensions else None,
+    )
+
+
+def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
+    return Unknown(
+        second.reason if first.reason in GIVEN else first.reason,
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        first.is_no_tensor and second.is_no_tensor,
+        first.evidence | second.evidence,
+        max(first.device_taint, second.device_taint),
+        have_param_taint((first, second)),
+        first.is_replaced or second.is_replaced,
+    )
+
+
+def _merge_devices(first: Device, second: Device) -> Device:
+    is_choice = {first.is_cpu, second.is_cpu} == {True, False}
+    device_taint = DeviceTaint.CHOSEN if is_choice else max(first.device_taint, second.device_taint)
+    kind = first.type if first.type == second.type else None
+    return Device(join_fact(first.is_cpu, second.is_cpu), kind, device_taint)
+
+
+def _merge_sequences(first: Sequence, second: Sequence) -> Sequence | None:
+    if _are_told_apart(first, second):
+        return None
+    items = None
+    if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+        items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
+    fields = first.fields if first.fields == second.fields else ()
+    return Sequence(items, join(first.element, second.element), fields)
+
+
+def _merge_library_objects(first: LibraryObject, second: LibraryObject) -> LibraryObject | None:
+    if first.name != second.name or first.name in KEPT_CALLS:
+        return None
+    return LibraryObject(
+        first.name,
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        _join_made_from(first, second),
+        join_dtype(first.dtype, second.dtype),
+        first.evidence | second.evidence,
+        _sent_on_one_path(first, second),
+    )
+
+
+def _merge_instances(first: Instance, second: Instance) -> Instance | None:
+    if first.cls != second.cls:
+        return None
+    return Instance(
+        first.cls,
+        _join_made_from(first, second),
+        join_fact(first.on_cpu, second.on_cpu),
+        join_fact(first.requires_grad, second.requires_grad),
+        first.written | second.written,
+        join_dtype(first.dtype, second.dtype),
+        evidence=first.evidence | second.evidence,
+        is_moved=first.is_moved or second.is_moved,
+        device_taint=_sent_on_one_path(first, second),
+    )
+
+
+def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> DeviceTaint:
+    """What `if cuda: net.cuda()` leaves."""
+    return max(first.device_taint, second.device_taint)
+
+
+def join_arguments(first: Arguments, second: Arguments) -> Arguments:
+    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
+    if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
+        return Arguments((), (), has_star=True, hides_names=True)
+    positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
+    named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
+    has_star = first.has_star or second.has_star
+    hides_names = first.hides_names or second.hides_names
+    is_known = isinstance(first.under_names, Unknown) and isinstance(second.under_names, Unknown)
+    under_names = join(first.under_names, second.under_names) if is_known else NOTHING
+    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
+
+
+def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
+    """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
+    if first.arguments is None or second.arguments is None:
+        return None
+    if first.arguments == second.arguments:
+        return first.arguments
+    joined = join_arguments(first.arguments, second.arguments)
+    return None if joined.has_star or _is_made_of_its_like(first, joined) else joined
+
+
+def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
+    """Whether an object of the same class is among what it was made from, or what that was made from."""
+    waiting = list(arguments.values())
+    while waiting:
+        for each in held_in(waiting.pop()):
+            if isinstance(each, LibraryObject) and isinstance(value, LibraryObject) and each.name == value.name:
+                return True
+            if isinstance(each, Instance):
+                if isinstance(value, Instance) and each.cls == value.cls:
+                    return True
+                waiting.extend(() if each.arguments is None else each.arguments.values())
+    return False
+
+
+def _are_told_apart(first: Sequence, second: Sequence) -> bool:
+    """Whether a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
+    return any(
+        {one, other} == {Constant(True), Constant(False)}
+        for one, other in zip(first.items or (), second.items or (), strict=False)
+        if isinstance(one, Constant) and isinstance(other, Constant)
+    )
+
+
+def _wider_plain(first: NonTensor | Constant, second: NonTensor | Constant) -> Value | None:
+    if is_number(first) and is_number(second):
+        return NonTensor("number")
+    if isinstance(first, Constant) and isinstance(second, Constant):
+        return None if type(first.value) is type(second.value) is str else NonTensor("constant")
+    if not isinstance(first, NonTensor):
+        return NonTensor("constant")
+    if first.dimensions is None or not isinstance(second, NonTensor) or second.dimensions is None:
+        return NonTensor(first.what)
+    return NonTensor(first.what, min(first.dimensions, second.dimensions))
+
+
+def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
+    one, other = dict(first.entries), dict(second.entries)
+    entries = [
+        (key, value if key in other and other[key] is value else join(value, other.get(key, second.other)))
+        for key, value in one.items()
+    ]
+    entries += [(key, join(first.other, value)) for key, value in other.items() if key not in one]
+    return Mapping(tuple(entries), join(first.other, second.other))
+
+
+def updated(first: Mapping, second: Value) -> Mapping:
+    """A dict with what another has: under the keys of the other what stands there, where these are known."""
+    if not isinstance(second, Mapping):
+        second = Mapping((), Unknown(Reason.CONTENT))
+    entries = {key: join(value, second.other) for key, value in first.entries}
+    return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
+
+
+def under_a_key(value: Value) -> Value:
+    """What stands under one key of a dict that is filled under keys which are not known: of tensors and other things
+    in it nobody can say which stands there."""
+    if isinstance(value, Sequence):
+        element = under_a_key(value.element)
+        return value if element is value.element else Sequence(None, element)
+    kinds = set(map(type, members(value)))
+    is_mixed = Tensor in kinds and not kinds.isdisjoint((NonTensor, Constant)) and NONE not in members(value)
+    return Unknown(Reason.CONTENT) if is_mixed else value
+
+
+def item_handed_on(items: Value) -> Value:
+    """One of the items that `map` goes through, as far as they are in sight."""
+    if isinstance(items, Union):
+        return join_all(item_handed_on(member) for member in items.members if member != NONE)
+    if isinstance(items, Sequence):
+        return items.element
+    return NonTensor("key") if isinstance(items, Mapping) else items
+
+
+def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
+    return Sequence(tuple(items), join_all(items))
+
+
+_MERGED: dict[type, Callable[[Any, Any], Value | None]] = {
+    Tensor: _merge_tensors,
+    Unknown: _merge_unknown,
+    Device: _merge_devices,
+    Sequence: _merge_sequences,
+    Mapping: _join_mappings,
+    LibraryObject: _merge_library_objects,
+    Instance: _merge_instances,
+}

@@ -1,0 +1,77 @@
+"""Where facts begin, for `tonumpy why`: from a value in a line to the same value with the line behind each new fact.
+
+A fact that a value did not have before begins in the line in which it is first seen. In a check nobody asks for this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.values.evidence import Evidence, Strength, without
+from tonumpy.engine.values.value_facts import mapped
+from tonumpy.engine.values.values import Instance, LibraryObject, Tensor, Unknown, Value
+
+if TYPE_CHECKING:
+    from tonumpy.engine.values.evidence import AllEvidence, Aspect
+    from tonumpy.facts import Fact
+
+_TRUE = "true from this line on"
+_UNKNOWN = "unknown from this line on"
+_OPEN = ("unknown", "chosen", "learns")  # what a join of other states may give
+
+
+def begun_at(value: Value, filename: str, row: int) -> Value:
+    """The value in this line of code: what was known before keeps its lines."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        evidence = value.evidence
+        for about, state, message in _states(value):
+            evidence = _with_state(evidence, about, state, message, filename, row)
+        return value if evidence == value.evidence else value._replace(evidence=evidence)
+    return mapped(value, lambda part: begun_at(part, filename, row))
+
+
+def kind_begun_anew(value: Value) -> Value:
+    """What a function of torch gives is a tensor for this call's sake, whatever made its arguments tensors."""
+    if isinstance(value, Tensor):
+        return value._replace(evidence=without(value.evidence, "kind")) if value.certainty == "tensor" else value
+    return value if isinstance(value, (Unknown, LibraryObject, Instance)) else mapped(value, kind_begun_anew)
+
+
+def state_of_device(on_cpu: Fact, *, is_sent: bool) -> str:
+    if on_cpu is None:
+        return "chosen" if is_sent else "unknown"
+    return "on the CPU" if on_cpu else "elsewhere"
+
+
+def state_of_grad(requires_grad: Fact, *, param_taint: bool) -> str:
+    if requires_grad is None:
+        return "learns" if param_taint else "unknown"
+    return "requires grad" if requires_grad else "none"
+
+
+def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[Aspect, str, str]]:
+    if isinstance(value, Instance):  # what it is worked out for is kept by what is known of it: only what counts
+        return [("device", "chosen", _TRUE)] if value.on_cpu is None and value.device_taint else []
+    param_taint = isinstance(value, LibraryObject) or value.param_taint  # as what a layer makes
+    states: tuple[tuple[Aspect, str], ...] = (
+        ("device", state_of_device(value.on_cpu, is_sent=bool(value.device_taint))),
+        ("grad", state_of_grad(value.requires_grad, param_taint=param_taint)),
+    )
+    told = [(about, state, _UNKNOWN if state == "unknown" else _TRUE) for about, state in states]
+    if isinstance(value, Unknown):
+        told.append(("kind", "unknown", value.reason.value))
+    elif isinstance(value, Tensor):
+        told.append(("kind", value.certainty, _TRUE))
+        if value.dtype is not None:
+            told.append(("dtype", value.dtype, _TRUE))
+    return told
+
+
+def _with_state(evidence: AllEvidence, about: Aspect, state: str, message: str, filename: str, row: int) -> AllEvidence:
+    known = [each for each in evidence if each.about == about and each.row]
+    if any(each.strength is not Strength.PROOF for each in known):
+        return evidence  # which has its own place
+    states = {each.id for each in known}
+    if state in states or (len(states) > 1 and state in _OPEN):
+        return evidence
+    return evidence.difference(known) | {Evidence(Strength.PROOF, about, state, message, filename, row)}

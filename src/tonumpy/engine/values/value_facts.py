@@ -1,0 +1,282 @@
+"""What is known of values: their facts and evidence, what they hold, and each of them changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.values.dtypes import choice_of, choices, is_choice, is_dtype_name
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, joined, without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Sequence as Items
+    from typing import TypeVar
+
+    from tonumpy.engine.values.evidence import Aspect, Basis
+    from tonumpy.facts import Certainty, Fact
+
+    _Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
+
+from tonumpy.engine.values.values import (
+    NONE,
+    BoundMethod,
+    Class,
+    Constant,
+    Device,
+    DeviceTaint,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    ModuleValue,
+    NonTensor,
+    Nothing,
+    OtherFramework,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+
+_CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
+
+
+def weaker(first: Certainty, second: Certainty) -> Certainty:
+    return max(first, second, key=_CERTAINTIES.index)
+
+
+def stronger(first: Certainty, second: Certainty) -> Certainty:
+    return min(first, second, key=_CERTAINTIES.index)
+
+
+def join_fact(first: Fact, second: Fact) -> Fact:
+    return first if first is second else None
+
+
+def join_facts(pairs: Items[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
+    """`on_cpu` and `requires_grad` where all of one or more pairs agree on them."""
+    cpu, grad = pairs[0]
+    for other_cpu, other_grad in pairs[1:]:
+        cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
+    return cpu, grad
+
+
+def max_device_taint(values: Iterable[Value]) -> DeviceTaint:
+    """The greatest device taint of the tensors among some values."""
+    return max(
+        (value.device_taint for value in values if isinstance(value, (Tensor, Unknown))), default=DeviceTaint.NONE
+    )
+
+
+def have_param_taint(values: Iterable[Value]) -> bool:
+    """True if a tensor among the values requires grad, or is computed from parameters on some path."""
+    return any(map(_has_param_taint, tensors_in(values)))
+
+
+def may_raise(values: Iterable[Value]) -> bool:
+    """True if a tensor in the values requires grad or is on an accelerator, by code in sight."""
+    return any(each.on_cpu is False or each.device_taint or _has_param_taint(each) for each in tensors_in(values))
+
+
+def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
+    """What is a tensor, or unknown, of some values and of what they hold."""
+    return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
+
+
+def _has_param_taint(value: Tensor | Unknown) -> bool:
+    return bool(value.requires_grad or (value.param_taint and value.requires_grad is None))
+
+
+def members(value: Value) -> tuple[Value, ...]:
+    """The members of a union; of any other value, itself."""
+    return value.members if isinstance(value, Union) else (value,)
+
+
+def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
+    """True if the value, or a member of it, is of one of these kinds."""
+    return any(isinstance(member, kinds) for member in members(value))
+
+
+def truth_of(value: Value) -> Fact:
+    """What a literal True or False says; None of anything else."""
+    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+
+
+def dtype_of(value: Value | None) -> str | None:
+    """The name of a dtype argument: `torch.long` gives "long", and of several a choice; None where it is not known."""
+    if isinstance(value, Symbol):
+        name = value.name.rpartition(".")[2]
+        return name if is_dtype_name(name) else None
+    if isinstance(value, Union):
+        parts = [dtype_of(each) for each in value.members]
+        return choice_of(parts) if all(map(_is_of_dtype, value.members, parts)) else None
+    return None
+
+
+def _is_of_dtype(value: Value, known: str | None) -> bool:
+    return known is not None or value == NONE or isinstance(value, Unknown) or value == NonTensor("dtype")
+
+
+def of_dtype(dtype: str | None) -> Value:
+    """What `x.dtype` is: the reverse."""
+    if is_choice(dtype):
+        return Union(tuple(map(of_dtype, choices(dtype))))
+    return Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else NonTensor("dtype")
+
+
+def tensor_facts(value: Value) -> tuple[Fact, Fact]:
+    """`on_cpu` and `requires_grad` of the tensors in a value; values without tensors hold both promises."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+        return value.on_cpu, value.requires_grad
+    if isinstance(value, Sequence):
+        return tensor_facts(value.element)
+    if isinstance(value, Mapping):
+        return joined_facts(value.values())
+    if isinstance(value, Union):
+        return joined_facts(value.members)
+    if isinstance(value, (Instance, Class, Function, BoundMethod, Method, ModuleValue)):
+        return None, None
+    return True, False
+
+
+def evidence_in(value: Value) -> AllEvidence:
+    """What the facts rest on that `tensor_facts` tells."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        return value.evidence
+    if isinstance(value, Sequence):
+        return evidence_in(value.element)
+    return joined(map(evidence_in, parts_of(value))) if isinstance(value, (Mapping, Union)) else PROVED
+
+
+def resting_on(value: Value, evidence: AllEvidence) -> Value:
+    """The value, with this added to what the facts about the tensors in it rest on."""
+    if not evidence:
+        return value
+    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+        return value if evidence <= value.evidence else value._replace(evidence=value.evidence | evidence)
+    return mapped(value, lambda part: resting_on(part, evidence))
+
+
+def left_open(value: Value, evidence: AllEvidence) -> Value:
+    """A value that has not been followed to its end: what is not known of it rests on that."""
+    if isinstance(value, (Tensor, Unknown)):
+        known = {"device": value.on_cpu, "grad": value.requires_grad}
+        return resting_on(value, frozenset(each for each in evidence if known.get(each.about) is None))
+    return mapped(value, lambda part: left_open(part, evidence))
+
+
+def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, requires_grad: Fact = None) -> _Fresh:
+    """What a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is none."""
+    if basis is None:
+        return value
+    aspects: list[Aspect] = []
+    cpu, grad = value.on_cpu, value.requires_grad
+    if cpu is None and on_cpu is not None:
+        cpu = on_cpu
+        aspects.append("device")
+    if grad is None and requires_grad is not None:
+        grad = requires_grad
+        aspects.append("grad")
+    return (
+        value._replace(on_cpu=cpu, requires_grad=grad, evidence=value.evidence | basis.about(*aspects))
+        if aspects
+        else value
+    )
+
+
+def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
+    others = (Nothing, NonTensor, Constant, OtherFramework, Device, Symbol)
+    return join_facts([(True, False), *(tensor_facts(value) for value in values if not isinstance(value, others))])
+
+
+def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) -> Value:
+    """The value with facts that have been proved of the tensors in it; what is None stays as it was."""
+    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+        evidence = value.evidence if on_cpu is None else without(value.evidence, "device")
+        return value._replace(
+            on_cpu=value.on_cpu if on_cpu is None else on_cpu,
+            requires_grad=value.requires_grad if requires_grad is None else requires_grad,
+            evidence=evidence if requires_grad is None else without(evidence, "grad"),
+        )
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(with_facts(item, on_cpu, requires_grad) for item in value.items)
+        return Sequence(items, with_facts(value.element, on_cpu, requires_grad))
+    if isinstance(value, Mapping):
+        entries = tuple((key, with_facts(entry, on_cpu, requires_grad)) for key, entry in value.entries)
+        return Mapping(entries, with_facts(value.other, on_cpu, requires_grad))
+    if isinstance(value, Union):
+        return Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
+    return value
+
+
+def with_facts_of(value: Value, known: Tensor | Unknown | LibraryObject | Instance) -> Value:
+    """The value, if the tensors in it are those of another of which only that is known, and what that rests on."""
+    value = with_facts(value, *tensor_facts(known))
+    if isinstance(known, (Tensor, Unknown)):
+        value = with_evidence(value, known.device_taint, known.param_taint)
+    return resting_on(value, known.evidence)
+
+
+def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) -> Value:
+    """The value, with device and parameter taint added to the tensors in it."""
+    if not device_taint and not param_taint:
+        return value
+    if isinstance(value, (Tensor, Unknown)):
+        return value._replace(
+            device_taint=max(value.device_taint, device_taint), param_taint=value.param_taint or param_taint
+        )
+    return mapped(value, lambda part: with_evidence(part, device_taint, param_taint))
+
+
+def unsent(value: Value) -> Value:
+    """The value, if nothing has sent the tensors in it anywhere."""
+    if isinstance(value, (Tensor, Unknown, Instance, LibraryObject)):
+        return value._replace(device_taint=DeviceTaint.NONE)
+    return mapped(value, unsent)
+
+
+def held_in(*values: Value) -> Iterator[Value]:
+    """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
+    waiting = list(values)
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        if isinstance(each, LibraryObject):
+            waiting.extend(() if each.arguments is None else each.arguments.values())
+        elif isinstance(each, (Sequence, Mapping, Union)):
+            waiting.extend(parts_of(each))
+
+
+def parts_of(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
+    """The values that a container or union holds."""
+    if isinstance(value, Sequence):
+        return (value.element, *(value.items or ()))
+    return value.values() if isinstance(value, Mapping) else value.members
+
+
+def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+    """A container or union with each part changed; itself where all parts stay the same."""
+    if not isinstance(value, (Sequence, Mapping, Union)):
+        return value
+    parts = parts_of(value)
+    done: dict[int, Value] = {}  # what is held twice is one thing before, and is one thing after
+    for part in parts:
+        if id(part) not in done:
+            done[id(part)] = change(part)
+    ids = list(map(id, parts))
+    changed = tuple(map(done.__getitem__, ids))
+    if list(map(id, changed)) == ids:
+        return value
+    if isinstance(value, Sequence):
+        return Sequence(None if value.items is None else changed[1:], changed[0], value.fields)
+    if isinstance(value, Mapping):
+        entries = tuple((key, new) for (key, _), new in zip(value.entries, changed, strict=False))
+        return Mapping(entries, changed[-1])
+    return Union(changed)
