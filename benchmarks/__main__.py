@@ -3,7 +3,7 @@
     python -m benchmarks [--set NAME[=FOLDER] ...] [--rounds N] [--slow-on NAME ...] [--only WORD ...] [--semgrep]
 
 The sets S, M and L are built from released packages (benchmarks/sets.py). Every tool runs on a set once before
-the next round begins. The outcome is printed and written to docs/benchmarks.md and docs/benchmarks.svg.
+the next round begins. The outcome is printed and written to docs/dev/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -47,15 +47,11 @@ def main() -> None:
         f"`{shlex.join(['python', '-m', 'benchmarks', *sys.argv[1:]])}`",
         "",
         explained,
-        "",
-        "![CPU seconds](benchmarks.svg)",
     ]
     page = report.page(about, measured, versions)
     print(page)
     if not arguments.dry_run:
-        docs = tools.REPOSITORY / "docs"
-        (docs / "benchmarks.md").write_text(page, encoding="utf-8")
-        (docs / "benchmarks.svg").write_text(report.plot(measured), encoding="utf-8")
+        (tools.REPOSITORY / "docs/dev/benchmarks.md").write_text(page, encoding="utf-8")
 
 
 def _arguments() -> argparse.Namespace:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md"}
+HABITS = "habits.md"  # made of their docstrings when the site is built
 _OF_API = re.compile(r"^- .*<!-- (tonumpy\.[\w.]+) -->$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -33,7 +34,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     (use,) = [entry["Use"] for entry in config.nav if "Use" in entry]
     use += sorted(path.name for path in docs.glob("*.md") if path.name not in named)
     config.nav.insert(3, {"Rules": rules})
-    config.nav.insert(4, {"Reference": sorted(f"reference/{path.name}" for path in docs.glob("reference/*.md"))})
+    config.nav.insert(4, {"Habits": HABITS})
     return config
 
 
@@ -55,7 +56,14 @@ def names() -> dict[str, str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, page in BESIDE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    files.append(File.generated(config, HABITS, content=_habits()))
     return files
+
+
+def _habits() -> str:
+    from tonumpy.inference.habits import all_habits
+
+    return "\n\n".join(["# Habits", *(re.sub("^#", "##", habit.page, flags=re.MULTILINE) for habit in all_habits())])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -7,7 +7,7 @@ them with `or` between, in this order, or `not reached`. DEVICE is `on cpu`, `of
 on` or `mode off` follows.
 
 A claim is what Python and torch make true. `# by convention` at the end of a line says that one is not, and rests on
-a habit (docs/reference/habits.md) or on what most code does; `# never runs` says that no call gets so far.
+a habit or on what most code does; `# never runs` says that no call gets so far.
 """
 
 from __future__ import annotations

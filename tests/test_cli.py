@@ -665,7 +665,7 @@ def imported_by_a_check(folder: Path, name: str, code: int) -> set[str]:
 
 _HEAVY = frozenset(
     "concurrent dataclasses difflib email flake8 importlib.metadata inspect json libcst logging multiprocessing numpy"
-    " pathlib subprocess tempfile tomli tomllib torch tqdm typing".split()
+    " pathlib subprocess tempfile tomli tomllib torch tqdm".split()
 )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -266,44 +264,3 @@ def test_a_habit_that_there_is_no_more(run_tonumpy: RunTonumpy, tmp_path: Path) 
     done = run_tonumpy("check", "m.py")
     assert done.code == 0
     assert "warning: disable-habits: `dtype-name` is no longer believed" in done.err
-
-
-_SCRIPT = Path(__file__).parents[1] / "scripts" / "measure_habits.py"
-
-
-def _measure(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(_SCRIPT), *options], capture_output=True, text=True, check=False)
-
-
-def test_how_often_a_habit_counts_is_measured(tmp_path: Path) -> None:
-    tree, store = tmp_path / "owner+name", tmp_path / "store"
-    tree.mkdir()
-    (tree / "alone.py").write_text("import torch\n\n\ndef f(labels: torch.Tensor):\n    return labels.cpu().numpy()\n")
-    of_two = "import torch\n\n\ndef f(model):\n    return model(torch.zeros(3)).detach().numpy()\n"
-    (tree / "of_two.py").write_text(of_two)
-    (tree / "broken.py").write_text("def f(\n    x.numpy()\n")
-    done = _measure("--store", str(store), str(tree))
-    assert done.stderr == ""
-    for row in ("label-name | 1 | 1 | 1", "default-device | 1 | 0 | 1", "index-name | 0 | 0 | 0"):
-        assert f"\n| {row} |" in done.stdout
-    (tree / "alone.py").unlink()  # what is kept is not looked for again
-    drawn = _measure("--store", str(store), "--draw", "2", str(tree)).stdout.splitlines()
-    places = {"default-device": "of_two.py:5:43 TNP103", "label-name": "alone.py:5:25 TNP102"}
-    places["no-other-device"] = places["default-device"]
-    assert drawn == [f"{habit} {tree / place}" for habit, place in sorted(places.items())]
-
-
-def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:
-    done = _measure(str(tmp_path / "none"))
-    assert done.returncode == 2
-    assert done.stderr.endswith(f"error: {tmp_path / 'none'}: no such folder\n")
-    (tmp_path / "tree.json").write_text("[")
-    (tmp_path / "tree").mkdir()
-    done = _measure("--store", str(tmp_path), str(tmp_path / "tree"))
-    assert done.returncode == 1
-    assert "tree.json: no findings: " in done.stderr
-
-
-def test_each_habit_has_its_measured_row() -> None:
-    page = (_SCRIPT.parents[1] / "docs" / "habits-measured.md").read_text("utf-8")
-    assert sorted(re.findall(r"^\| ([a-z-]+) \| \d", page, re.MULTILINE)) == [habit.id for habit in all_habits()]

@@ -18,30 +18,23 @@ QUICK = {
     "decided_receivers": ["examples"],
     "house_map": [],
     "prove_order": ["--seeds", "1", "examples"],
-    "write_reference": ["--check"],
     "write_rule_pages": ["--check"],
 }
 LONG = {
+    "compare_builds": ["tonumpy", "tonumpy", "examples"],
     "draw_rehearsal": ["FOLDER/rehearsal.svg"],
     "fuzz": ["--programs", "1", "examples"],
-    "measure_notebooks": ["fixtures/notebooks"],
-    "measure_rent": ["--store", "FOLDER/store", "--count", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
-    "measure_sweep": ["FOLDER/targets.csv", "FOLDER/sweep.svg"],
     "prove_cache": ["--steps", "2", "examples"],
-    "prove_sweep": ["--commits", "1", "--kills", "0", "--workers", "1", "FOLDER/mirrors"],
     "standin_operators": ["--page", "--every", "70", "--samples", "1", "--output", "FOLDER/rehearsal.md"],
     "verify_standin": ["--no-fixtures", "FOLDER/program.py"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
 # Tests of these files run them.
 ELSEWHERE = {
-    "build_native": "test_native",
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
     "measure_breadth": "test_breadth",
-    "measure_habits": "test_habits",
-    "prove_native": "test_native",
     "write_rehearsal_table": "test_rehearse",
 }
 PROGRAM = """

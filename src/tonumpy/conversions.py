@@ -284,7 +284,7 @@ class ImplicitConversion(NamedTuple):
     def _is_doubtful(self) -> bool:
         """Of one argument that is made by what is taken for a model: it may be no tensor, and grad mode may be off.
 
-        Of seven such in five hundred repositories, where nothing else spoke, none was right (docs/how-we-know.md).
+        Of seven such in five hundred repositories, where nothing else spoke, none was right.
         """
         is_one_argument = self.mixture is None and not self.of_items
         return is_one_argument and self.certainty != "tensor" and self.grad_mode is not True

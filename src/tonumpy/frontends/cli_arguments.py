@@ -362,13 +362,9 @@ class _Version(argparse.Action):
     """argparse's own action wants the version before it is asked for, which takes longer than all the rest."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.util import find_spec
-
         from tonumpy import __version__
 
-        module = find_spec("tonumpy.text.syntax")
-        is_native = module is not None and not (module.origin or "").endswith(".py")
-        write(f"tonumpy {__version__}{' (native)' if is_native else ''}\n", sys.stdout)
+        write(f"tonumpy {__version__}\n", sys.stdout)
         parser.exit()
 
 

@@ -11,7 +11,7 @@ that this fails:
 - NumPy lacks its dtype (`bfloat16`, `float8`, quantized) or layout (sparse, `mkldnn`);
 - its conjugate or negative bit is set.
 
-Such functions are known for NumPy, Matplotlib, pandas, SciPy and [other libraries](../reference/sinks.md). What
+Such functions are known for NumPy, Matplotlib, pandas, SciPy and other libraries. What
 callers in the same module pass to a function counts too, and so do functions that are handed over: `map(np.asarray,
 tensors)`, and the result of a function that an optimizer, sampler or solver calls, `minimize(objective, start)`. There
 is one finding a call, at its first failing argument.
@@ -31,7 +31,7 @@ These functions call `.numpy()` on the tensor for you. `plt.plot(losses)` raises
 Tensor that requires grad`; `np.asarray(x)` raises `TypeError: can't convert cuda:0 device type tensor to numpy` on a
 GPU.
 
-Which functions convert was [measured](../reference/sinks.md) on the libraries. NumPy's own differ: `np.median(x)`,
+Which functions convert was measured on the libraries. NumPy's own differ: `np.median(x)`,
 `np.stack([x, y])` and `np.exp(x)` convert; `np.squeeze(x)` calls the tensor's own method and is not reported, but
 `np.squeeze([x, y])` is; `np.mean(x)`, `np.sum(x)` and `np.max(x)` call it with arguments that it does not take, and
 fail for every tensor. Torch's own `SummaryWriter` takes every tensor and is not reported.

@@ -15,7 +15,7 @@ else than its values, so that another result comes out and nothing raises:
   a file gets `tensor(0.5000)`; so does JSON by `json.dump(record, file, default=str)`;
 - functions that call a method of the tensor: `np.size(t)` gives a method, `np.nonzero(t)` another shape.
 
-What does so was [measured](../reference/silent.md), with the versions.
+What does so was measured, with the versions.
 
 Confidence is by how often it is meant. It is high where values are compared, counted, selected or lost, medium where an
 index of one element loses an axis, and low where a tensor becomes text that a person reads, as in `plt.title(loss)`.

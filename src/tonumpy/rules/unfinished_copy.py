@@ -23,7 +23,7 @@ branch, printing). `wait_stream` and `wait_event` let a stream wait, and not the
 
 torch returns at once and copies in the background. On a GPU with work in its queue what is read is what the memory held
 before: 29 of 30 arrays were wrong on an H100. Nothing raises, and on an idle GPU the values are right. Each way of
-copying and reading was [measured](../reference/silent.md) on an H200.
+copying and reading was measured on an H200.
 
 ## Example
 
