@@ -16,7 +16,7 @@ from tonumpy.api import check_paths
 from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.codemod import FixNumpyConversionsCommand
 from tonumpy.engine.names.repository import python_files
-from tonumpy.frontends.workbench import Workbench
+from tonumpy.integrations.open_documents import OpenDocuments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +98,7 @@ def test_every_face_leaves_them_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     assert {os.path.relpath(path) for path in python_files(str(tmp_path))} == set(OWN)  # where callers are looked for
     assert {os.path.relpath(each.filename) for each in check_paths(["."]).findings} == set(OWN)
-    bench = Workbench()
+    bench = OpenDocuments()
     for path in (*OWN, *LAYOUTS):
         is_own = path in OWN
         assert lies_in_foreign(path) is not is_own, path

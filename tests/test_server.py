@@ -490,33 +490,6 @@ def test_what_is_asked_for_in_vain_is_cancelled_and_the_answer_is_quick(tmp_path
     run(talk())
 
 
-@pytest.mark.slow
-def test_python_lsp_server_finds_the_plugin_and_asks_it(tmp_path: Path) -> None:
-    async def talk() -> None:
-        async with editor(tmp_path, command=("pylsp",)) as window:
-            others = {name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "flake8")}
-            said = {"pylsp": {"plugins": others}}
-            window.workspace_did_change_configuration(types.DidChangeConfigurationParams(said))
-            uri = window.opened(tmp_path / "a.py", WIDE)
-            await window.until(("TNP101", 6, 19, 26), uri=uri)
-            actions = await window.actions(uri, 6)
-            (action,) = [actions[title] for title in actions if title == "Add `.detach().cpu()` (TNP101)"]
-            assert [edit.range.start.character for edit in edits_of(action)] == [18]
-            (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nignore = ['TNP1']\n")
-            window.saved(uri)
-            await window.until(uri=uri)
-            window.edited(uri, 2, "x.numpy(\n")
-            await window.until((None, 0, 7, 7), uri=uri)
-
-            plugin = {"enabled": True, "select": ["TNP300"]}
-            said = {"pylsp": {"plugins": {**others, "tonumpy": plugin}}}
-            window.workspace_did_change_configuration(types.DidChangeConfigurationParams(said))
-            window.edited(uri, 3, "import torch\n\nARRAY = torch.zeros(3).numpy()\n")
-            await window.until(("TNP300", 2, 23, 30), uri=uri)
-
-    run(talk())
-
-
 def test_without_its_libraries_the_server_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError(name='pygls')\n")
     hiding = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from lsprotocol import types
 from test_server import editor, run
 
 if TYPE_CHECKING:
@@ -98,16 +97,11 @@ def test_json_is_that_of_ruff(report: Callable[[str], str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [("tonumpy", "server"), ("pylsp",)])
-def test_servers(folder: Path, command: tuple[str, ...]) -> None:
+def test_the_server(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("[tool.tonumpy]\nconfidence = 'low'\n")
 
     async def talk() -> None:
-        async with editor(folder, command=command) as window:
-            if command == ("pylsp",):
-                others = {name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "flake8")}
-                said = {"pylsp": {"plugins": others}}
-                window.workspace_did_change_configuration(types.DidChangeConfigurationParams(said))
+        async with editor(folder) as window:
             uri = window.opened(folder / "a.py", SOURCE)
             places = [("TNP101", 4, 20, 27), ("TNP101", 8, 13, 20), ("TNP102", 12, 24, 31), ("TNP101", 16, 16, 23)]
             await window.until(*places, uri=uri)

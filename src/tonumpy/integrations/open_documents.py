@@ -46,7 +46,7 @@ def _placed(explained: Explanation, source: Source) -> Explanation:
     return explained._replace(answers=tuple(answers))
 
 
-class Workbench:
+class OpenDocuments:
     """The documents that are open, by their paths, and the settings and modules that were read for them."""
 
     def __init__(self) -> None:
