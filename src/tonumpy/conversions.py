@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.values.dtypes import is_choice, is_integral, link_of_dtype, may_lack
 from tonumpy.engine.values.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
-from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught
+from tonumpy.text.wanted_errors import OF_DEVICE, OF_GRAD, errors_made_good
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -135,14 +135,26 @@ class Conversion(NamedTuple):
 
     @property
     def may_raise_by_grad(self) -> bool:
-        """Neither is it proved to have none, nor is the error caught and made good, nor left to who asks for it."""
+        """True if it may require grad and nothing handles the error."""
         is_chosen = self.candidate.is_left_to_callers
-        return not self.grad_is_proved and not is_chosen and OF_GRAD not in errors_caught(self.candidate)
+        return not self.grad_is_proved and not is_chosen and OF_GRAD not in self.errors_made_good
 
     @property
     def may_raise_by_device(self) -> bool:
         is_chosen = self.candidate.is_left_to_callers
-        return not self.device_is_proved and not is_chosen and OF_DEVICE not in errors_caught(self.candidate)
+        return not self.device_is_proved and not is_chosen and OF_DEVICE not in self.errors_made_good
+
+    @property
+    def errors_made_good(self) -> frozenset[str]:
+        """The errors of grad and device for which a handler in the function converts in another way."""
+        return errors_made_good(self.candidate.scopes[-1], self.candidate.call)
+
+    @property
+    def errors_raised(self) -> frozenset[str]:
+        """The classes of errors that it may raise, by its chain alone: habits may be wrong about the value."""
+        of_grad = self.chain.detach is None or self.bit is not None
+        of_device = self.chain.cpu is None or may_lack(self.dtype) or self.layout is not None
+        return frozenset((*((OF_GRAD,) if of_grad else ()), *((OF_DEVICE,) if of_device else ())))
 
     @property
     def is_complete(self) -> bool:
@@ -314,6 +326,12 @@ class ImplicitConversion(NamedTuple):
         if not self.device_is_proved and (self.on_cpu is False or self.is_sent):
             found.append("elsewhere" if self.on_cpu is False else "sent")
         return (*found, *self._lacks)
+
+    @property
+    def errors_raised(self) -> frozenset[str]:
+        """The classes of errors that it may raise."""
+        of_library = (each for _, each in self.errors)
+        return frozenset((OF_GRAD, OF_DEVICE, *of_library, *((self.never,) if self.never else ())))
 
     @property
     def would_cut_gradient(self) -> bool:

@@ -21,7 +21,6 @@ from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
-from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
     may_call_copies,
@@ -35,6 +34,7 @@ from tonumpy.text.prefilter import (
     may_hold_sharers,
     may_hold_taken,
 )
+from tonumpy.text.wanted_errors import WantedErrors
 
 if TYPE_CHECKING:
     import ast
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
 
+_OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or whose fix takes an error away
 MAX_PASSES = 10  # two are known to be needed
 
 
@@ -190,7 +191,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_receivers = [rule for rule in rules if "receivers" in rule.judges]
     of_memory = [rule for rule in rules if "memory" in rule.judges]
     module = module_of(source, settings, project)
-    candidates = [each for each in find_candidates(source) if not is_shown_to_raise(each)] if of_receivers else []
+    candidates = find_candidates(source) if of_receivers else []
     sharers = _sharers(module) if of_memory and may_hold_sharers(source.text) else []
     sharing = cache(partial(sharing_of, module, candidates, sharers))
     conversions = _receivers(module, candidates, of_receivers, sharing)
@@ -222,6 +223,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
+    found = _without_wanted(found, source)
     if "compile" in source.text:
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
@@ -229,6 +231,24 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
+
+
+def _without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
+    """Without the conversions whose errors the code around wants; a fix is unsafe where only some calls want them."""
+    wanted = WantedErrors(source.tree, source.text)
+    kept = []
+    for judgement in judgements:
+        finding, conversion = judgement.finding, judgement.conversion
+        if conversion is None or not finding.code.startswith(_OF_ERRORS):
+            kept.append(judgement)
+            continue
+        often = wanted.wants(_node_of(conversion), conversion.errors_raised)
+        if often == "sometimes" and finding.fix is not None and finding.fix.applicability == "safe":
+            fix = finding.fix._replace(applicability="unsafe")
+            judgement = judgement._replace(finding=finding._replace(fix=fix))
+        if often != "always":
+            kept.append(judgement)
+    return kept
 
 
 def _is_compiled(judgement: Judgement, source: Source) -> bool:
@@ -332,8 +352,8 @@ def _arguments(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     from tonumpy.sinks.objectives import find_given  # the same: start-up
     from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
 
-    sites = [site for site in find_given(module, risks) if not is_shown_to_raise(site)]
-    stores = [site for site in find_stores(module.source, risks) if not is_shown_to_raise(site)]
+    sites = find_given(module, risks)
+    stores = find_stores(module.source, risks)
     given = infer_implicit(module, sites) if sites else []
     return [*given, *infer_stores(module, stores)] if stores else given
 
@@ -342,7 +362,7 @@ def _operations(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
     from tonumpy.sinks.operators import find_operations  # the same: start-up
 
-    sites = [site for site in find_operations(module.source, risks) if not is_shown_to_raise(site)]
+    sites = find_operations(module.source, risks)
     return infer_mixtures(module, sites) if sites else []
 
 

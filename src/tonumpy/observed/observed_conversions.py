@@ -17,8 +17,8 @@ from tonumpy.repair.operations import AddCopy
 from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import OperationSite, Site, call_span
-from tonumpy.text.caught import OF_DEVICE, OF_GRAD, errors_caught, is_shown_to_raise
 from tonumpy.text.quoted import quoted
+from tonumpy.text.wanted_errors import WantedErrors, errors_made_good
 
 if TYPE_CHECKING:
     import ast
@@ -109,7 +109,7 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
     candidate = sites.candidate(sighting.spot) if sighting.is_method else None
     site = None if candidate is not None else sites.operation(sighting.spot)
     place = candidate or site
-    if place is not None and (is_shown_to_raise(place) or _is_caught(place, sighting)):
+    if place is not None and _is_handled(module.source, place, sighting):
         return None
     if candidate is not None:
         conversion = conversion_at(module, candidate, sighting)
@@ -221,11 +221,14 @@ def _layout(sighting: Sighting) -> str | None:
     return _LAYOUTS.get(sighting.observed.layout, "sparse") if sighting.has("layout") else None
 
 
-def _is_caught(place: Candidate | Site | OperationSite, sighting: Sighting) -> bool:
-    caught = errors_caught(place)  # type: ignore[arg-type]
-    reasons = set(sighting.observed.reasons)
-    of_kinds = ({"grad"} if OF_GRAD in caught else set()) | ({"device", "dtype"} if OF_DEVICE in caught else set())
-    return bool(reasons) and reasons <= of_kinds
+def _is_handled(source: Source, place: Candidate | Site | OperationSite, sighting: Sighting) -> bool:
+    """True if the code around wants the error that was seen, or a handler converts in another way."""
+    error = sighting.observed.error.partition(":")[0]
+    if not error:
+        return False
+    if WantedErrors(source.tree, source.text).wants(place.call, frozenset((error,))) == "always":
+        return True
+    return error in errors_made_good(place.scopes[-1], place.call)
 
 
 def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:

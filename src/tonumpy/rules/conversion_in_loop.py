@@ -42,8 +42,8 @@ import ast
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.text.caught import statements_around
-from tonumpy.text.syntax import children_of, walk
+from tonumpy.text.syntax import walk
+from tonumpy.text.tree_paths import path_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,20 +79,10 @@ def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
 def _loop_variables(conversion: Conversion) -> Iterator[str]:
     """The names that change with the loops and comprehensions around a conversion, within its function."""
     candidate = conversion.candidate
-    around = [*(each for each, _ in statements_around(candidate)), candidate.statement]
-    targets = [each.target for each in around if isinstance(each, (ast.For, ast.AsyncFor))]
-    for node in _expressions_in(candidate.statement):
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and any(
-            inner is candidate.call for inner in walk(node)
-        ):
+    targets = list[ast.expr]()
+    for node in path_to(candidate.scopes[-1], candidate.call):
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            targets.append(node.target)
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             targets += [generator.target for generator in node.generators]
     yield from (node.id for target in targets for node in walk(target) if isinstance(node, ast.Name))
-
-
-def _expressions_in(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What a statement holds, but for the statements in it."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [each for each in children_of(node) if not isinstance(each, ast.stmt)]

@@ -47,7 +47,6 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.inference.completeness import has_complete_chain
 from tonumpy.phrases import subject
 from tonumpy.repair.operations import complete_chain, convert_arguments
-from tonumpy.text.caught import errors_caught
 
 if TYPE_CHECKING:
     from tonumpy.findings import Confidence, RepairStyle
@@ -86,7 +85,7 @@ def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:
 
 def repair(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """None where an error is caught and made good: the other way may give something else."""
-    if isinstance(conversion, Conversion) and errors_caught(conversion.candidate):
+    if isinstance(conversion, Conversion) and conversion.errors_made_good:
         return ()
     if isinstance(conversion, ImplicitConversion):
         return convert_arguments(conversion, style)

@@ -14,7 +14,6 @@ from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import first_shared
 from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
-from tonumpy.text.caught import is_shown_to_raise
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def sharers_in(module: Module) -> list[Site]:
 
     NumPy is mostly given arrays and lists. So that is asked about last, where something is written.
     """
-    sites = [site for site in find_sharers(module.source) if not is_shown_to_raise(site)]
+    sites = find_sharers(module.source)
     of_numpy = [site for site in sites if side_of(site.call) == "array"]
     if not of_numpy:
         return sites

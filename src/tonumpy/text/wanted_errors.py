@@ -1,0 +1,446 @@
+"""How the code around a call treats an error that the call raises: a test wants it, a handler makes it good.
+
+`with pytest.raises(RuntimeError): leaf.numpy()` is there to raise, and a repair would break the test.
+`try: x.numpy()` / `except RuntimeError: x.detach().cpu().numpy()` needs no repair.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
+from tonumpy.text.tree_paths import path_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Literal
+
+    Catches = Callable[[ast.expr], bool]
+    Path = Sequence[ast.AST]
+    Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    # "wanted": the code fails without the error; "answered": the error is the only use of the call; "made good": the
+    # handler converts in another way; "dropped": the program goes on without it.
+    Treatment = Literal["wanted", "answered", "made good", "dropped"]
+
+OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
+OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
+_MAY_EXPECT = re.compile(r"raises|Raises|failUnless")
+_MAY_WANT = re.compile(rf"{_MAY_EXPECT.pattern}|except|xfail|expectedFailure")
+
+_EXPECT = frozenset(
+    "raises assertRaises assertRaisesRegex assertRaisesRegexp assertRaisesMessage assert_raises assert_raises_regex"
+    " raises_regex failUnlessRaises RaisesExc RaisesGroup".split()
+)
+_CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
+_CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
+_GENERAL = frozenset(("Exception", "BaseException"))
+_WITHS = (ast.With, ast.AsyncWith)
+_LOOPS = (ast.For, ast.AsyncFor)
+_MAX_FOLLOWED = 3  # from a function to the calls of it, and so on
+_MAX_USES = 40  # of a function: more cost time, and are not of a test
+_WORDS_OF_TORCH = frozenset(
+    "can call numpy tensor tensors that requires require grad use detach instead convert cuda mps xpu meta device type"
+    " cpu copy the host memory first has conjugate negative bit set resolve conj neg got unsupported scalartype scalar"
+    " bfloat bfloat16 float8 layout sparse coo csr mkldnn dense not strided storage".split()
+)
+
+
+class Expected(NamedTuple):
+    """An error that a `pytest.raises(...)` or the like waits for; `kind` is None for every error."""
+
+    kind: ast.expr | None
+    match: ast.expr | None
+
+
+def treatment(path: Path, catches: Catches) -> Treatment | None:
+    """How the code around the last node of a path treats an error raised there; None if the error leaves the path.
+
+    `catches` tells of the expression for a class of errors, or a tuple of such, whether it covers the error. A function
+    around the node may be called from anywhere: beyond it only what is there for errors counts, and no handler.
+    """
+    is_called_here = True
+    for depth in range(len(path) - 2, -1, -1):
+        node, inner = path[depth], path[depth + 1]
+        found: Treatment | None = None
+        if isinstance(node, _WITHS):
+            found = _of_contexts(node, inner, path[: depth + 1], catches)
+        elif isinstance(node, ast.Call):
+            found = _of_callable(node, inner, path, catches)
+        elif isinstance(node, TRIES) and is_called_here and any(each is inner for each in node.body):
+            handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
+            if handler is not None:
+                found = _of_handler(node, handler, path, depth)
+                if found is None:
+                    catches = catches if _raises_same(handler) else _any_kind
+        elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
+            found = _of_marks(node, catches)
+            is_called_here = is_called_here and not isinstance(node, SCOPES)
+        if found is not None:
+            return found
+    return None
+
+
+def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
+    """`OF_GRAD`, `OF_DEVICE`, both or neither: the errors for which a handler in a scope converts in another way."""
+    path = path_to(scope, call)
+    if not any(isinstance(node, TRIES) for node in path):
+        return frozenset()
+    errors = (OF_GRAD, OF_DEVICE)
+    return frozenset(each for each in errors if treatment(path, catcher(path, frozenset((each,)))) == "made good")
+
+
+class WantedErrors:
+    """The calls of a module whose errors are wanted."""
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self._tree, self._text = tree, text
+
+    def wants(self, call: ast.AST, errors: frozenset[str]) -> Literal["always", "sometimes", "never"]:
+        """How often the code wants one of these errors from a call; of a function that several calls reach, "sometimes"
+        if only some of them want it."""
+        if not self._may_want:
+            return "never"
+        return self._wants(path_to(self._tree, call), errors, 0)
+
+    def _wants(self, path: Path, errors: frozenset[str], followed: int) -> Literal["always", "sometimes", "never"]:
+        found = treatment(path, catcher(path, errors))
+        if found == "wanted" or (found == "answered" and not followed):
+            return "always"
+        if found is not None:
+            return "never"
+        uses, is_handled_enough = self._uses(path)
+        if not uses or followed == _MAX_FOLLOWED:
+            return "sometimes" if _has_marked_cases(path, catcher(path, errors)) else "never"
+        answers = set()
+        for use in uses:
+            used_at = path_to(self._tree, use)
+            is_handled = is_handled_enough and treatment(used_at, catcher(used_at, errors)) is not None
+            answers.add("always" if is_handled else self._wants(used_at, errors, followed + 1))
+        return "always" if answers == {"always"} else "never" if answers == {"never"} else "sometimes"
+
+    def _uses(self, path: Path) -> tuple[list[ast.AST], bool]:
+        """The uses of the innermost function around a node; whether a handler for every error there is enough, as it is
+        for the jobs of a loop."""
+        for depth in range(len(path) - 1, 0, -1):
+            node = path[depth]
+            if isinstance(node, FUNCTIONS) and depth + 1 < len(path) and isinstance(path[depth + 1], ast.stmt):
+                kind = ast.Attribute if isinstance(path[depth - 1], ast.ClassDef) else ast.Name
+                uses: list[ast.AST] = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
+                return (uses if len(uses) <= _MAX_USES else []), False
+            if isinstance(node, ast.Lambda):
+                return _uses_of_lambda(path[:depth])
+        return [], False
+
+    @cached_property
+    def _may_want(self) -> bool:
+        return _MAY_WANT.search(self._text) is not None
+
+    @cached_property
+    def _loads(self) -> dict[str, list[ast.AST]]:
+        """The places where a name or an attribute is read, by the name; none in a text that waits for no error."""
+        found: dict[str, list[ast.AST]] = {}
+        if not _MAY_EXPECT.search(self._text):
+            return found
+        for node in walk(self._tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                found.setdefault(last_name(node) or "", []).append(node)
+        return found
+
+
+def catcher(path: Path, errors: frozenset[str]) -> Catches:
+    """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
+    raised = [cls for each in errors if isinstance(cls := getattr(builtins, each, None), type)]
+
+    def catches(kind: ast.expr, depth: int = 0) -> bool:
+        if isinstance(kind, (ast.Tuple, ast.List, ast.Set)):
+            return any(catches(each, depth) for each in kind.elts)
+        if isinstance(kind, ast.Starred):
+            return catches(kind.value, depth)
+        if isinstance(kind, ast.BinOp):
+            return catches(kind.left, depth) or catches(kind.right, depth)
+        if isinstance(kind, ast.IfExp):
+            return catches(kind.body, depth) or catches(kind.orelse, depth)
+        if isinstance(kind, ast.Attribute):
+            return isinstance(kind.value, ast.Name) and kind.value.id == "builtins" and _covers(kind.attr, raised)
+        if not isinstance(kind, ast.Name):
+            return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
+        if isinstance(getattr(builtins, kind.id, None), type):
+            return _covers(kind.id, raised)
+        values = _values_of(kind.id, path)
+        return depth < _MAX_FOLLOWED and (values is None or any(catches(each, depth + 1) for each in values))
+
+    return catches
+
+
+def _covers(name: str, raised: list[type]) -> bool:
+    cls = getattr(builtins, name, None)
+    return isinstance(cls, type) and any(issubclass(each, cls) for each in raised)
+
+
+def _values_of(name: str, path: Path) -> list[ast.expr] | None:
+    """The expressions that a name is bound to in the innermost scope of a path that binds it; None if it may be
+    anything: a parameter, or what a loop goes through."""
+    for scope in reversed(path):
+        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and name in _parameters(scope):
+            return None
+        if not isinstance(scope, (*SCOPES, ast.Module)):
+            continue
+        found = []
+        for statement in statements_of(scope.body):
+            if name not in _names_bound_by(statement):
+                continue
+            value = getattr(statement, "value", None)
+            if value is None:
+                return None
+            found.append(value)
+        if found:
+            return found
+    return []
+
+
+def _names_bound_by(statement: ast.stmt) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return {each.id for target in targets if target is not None for each in _names_in(target)}
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    taken = function.args
+    return {each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)}
+
+
+def _any_kind(kind: ast.expr) -> bool:  # noqa: ARG001
+    return True
+
+
+def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
+    """What the items of a `with` do with an error in its body, or in an item behind them."""
+    places = [at for at, item in enumerate(statement.items) if item is inner]
+    items = statement.items[: places[0]] if places else statement.items
+    for item in reversed(items):
+        if any(_is_expected(each, catches) for each in _expected_by(item.context_expr, path)):
+            return "wanted"
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_name(call.func) == "suppress" and any(map(catches, call.args)):
+            return "dropped"
+    return None
+
+
+def _expected_by(context: ast.expr, path: Path, followed: int = 0) -> Iterator[Expected]:
+    """The errors that a context waits for, itself or by the name that it has."""
+    for node in walk(context):
+        if isinstance(node, ast.Call):
+            if last_name(node.func) in _EXPECT:
+                yield _expected(node)
+            elif node is context:
+                yield from _expected_in_function(node, path)
+    if isinstance(context, ast.Name) and followed < _MAX_FOLLOWED:
+        values = _values_of(context.id, path)
+        if values is None:  # a parameter: of what `parametrize` gives
+            values = [each for node in path if isinstance(node, FUNCTIONS) for each in node.decorator_list]
+        for value in values:
+            yield from _expected_by(value, path, followed + 1)
+
+
+def _expected_in_function(call: ast.Call, path: Path) -> Iterator[Expected]:
+    """The errors that a function of the module waits for: `with raises_for_grad():`, `check_raises(lambda: ...)`."""
+    module, name = path[0], last_name(call.func)
+    if isinstance(module, ast.Module) and isinstance(call.func, ast.Name):
+        for each in module.body:
+            if isinstance(each, FUNCTIONS) and each.name == name:
+                calls = (node for node in walk(each) if isinstance(node, ast.Call))
+                yield from (_expected(node) for node in calls if last_name(node.func) in _EXPECT)
+
+
+def _expected(call: ast.Call) -> Expected:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    kinds = [*call.args[:1], *(named[name] for name in _CLASS_KEYWORDS if name in named)]
+    match = named.get("match", named.get("expected_regex"))
+    if match is None and "egex" in (last_name(call.func) or "") and len(call.args) > 1:
+        match = call.args[1]
+    return Expected(kinds[0] if kinds else None, match)
+
+
+def _is_expected(expected: Expected, catches: Catches) -> bool:
+    return (expected.kind is None or catches(expected.kind)) and not _speaks_of_others(expected.match)
+
+
+def _speaks_of_others(match: ast.expr | None) -> bool:
+    """True if a pattern has a word that no message of a conversion has."""
+    if not isinstance(match, ast.Constant) or not isinstance(match.value, str):
+        return False
+    words = re.findall(r"[a-z]{3,}[0-9]*", re.sub(r"\\[a-zA-Z]|\(\?[a-zA-Z]+\)", " ", match.value).lower())
+    return not all(word in _WORDS_OF_TORCH for word in words)
+
+
+def _of_callable(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
+    """`pytest.raises(RuntimeError, lambda: x.numpy())`; other arguments are evaluated before."""
+    if inner is call.func or not (isinstance(inner, ast.Lambda) or (inner is path[-1] and _is_name(inner))):
+        return None
+    if last_name(call.func) in _EXPECT:
+        is_class = bool(call.args) and inner is call.args[0]
+        return "wanted" if not is_class and _is_expected(_expected(call), catches) else None
+    return "wanted" if any(_is_expected(each, catches) for each in _expected_in_function(call, path)) else None
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute))
+
+
+def _of_handler(
+    statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler, path: Path, depth: int
+) -> Treatment | None:
+    """None where the handler raises again."""
+    raised_in = path[depth + 1]
+    at = next(number for number, each in enumerate(statement.body) if each is raised_in)
+    leaves = any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements_of(handler.body))
+    behind = [*statement.body[at + 1 :], *statement.orelse, *(_behind(statement, path[depth - 1]) if leaves else ())]
+    if any(_fails(each) for each in behind):
+        return "wanted"
+    is_general = handler.type is None or not _names(handler.type).isdisjoint(_GENERAL)
+    if _makes_good(handler, is_general=is_general):
+        return "made good"
+    statements = list(statements_of(handler.body))
+    if any(isinstance(each, ast.Raise) for each in statements):
+        return None
+    is_last = at == len(statement.body) - 1
+    is_unused = _is_unused(raised_in, path)
+    if is_unused or (not is_general and is_last and any(isinstance(each, ast.Return) for each in statements)):
+        return "answered"
+    if any(isinstance(each, ast.Assert) or _is_call_of(each, "assert") for each in statements):
+        return "wanted"
+    return "dropped"
+
+
+def _behind(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
+    """The statement that follows another in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(parent, name, None)
+        if isinstance(block, list):
+            for at, each in enumerate(block):
+                if each is statement:
+                    return block[at + 1 : at + 2]
+    return []
+
+
+def _fails(statement: ast.stmt) -> bool:
+    """True if a statement fails whenever it runs."""
+    if isinstance(statement, ast.Raise):
+        return True
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    name, given = last_name(call.func), call.args[:1]
+    truth = given[0].value if given and isinstance(given[0], ast.Constant) else None
+    if name in ("assertTrue", "assert_"):
+        return truth is False
+    return name == "fail" or (name == "assertFalse" and truth is True)
+
+
+def _is_call_of(statement: ast.stmt, prefix: str) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and (last_name(call.func) or "").startswith(prefix)
+
+
+def _is_unused(statement: ast.AST, path: Path) -> bool:
+    """True if nothing uses the value of a statement that only converts."""
+    if isinstance(statement, ast.Expr):
+        return statement.value is path[-1]
+    if not isinstance(statement, ast.Assign) or statement.value is not path[-1]:
+        return False
+    names = [each.id for each in statement.targets if isinstance(each, ast.Name)]
+    scope = next(node for node in reversed(path) if isinstance(node, (*SCOPES, ast.Module)))
+    reads = {each.id for each in walk(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    return len(names) == len(statement.targets) and reads.isdisjoint(names)
+
+
+def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:
+    nodes = [node for statement in handler.body for node in walk(statement)]
+    called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
+    if "numpy" in called:
+        return True
+    raises = any(isinstance(node, ast.Raise) for node in nodes)
+    return not is_general and not raises and not called.isdisjoint(_CONVERT)
+
+
+def _raises_same(handler: ast.ExceptHandler) -> bool:
+    raised = [each.exc for each in statements_of(handler.body) if isinstance(each, ast.Raise)]
+    return all(each is None or (isinstance(each, ast.Name) and each.id == handler.name) for each in raised)
+
+
+def _names(kind: ast.expr) -> set[str | None]:
+    return {last_name(each) for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])}
+
+
+def _of_marks(scope: Scope, catches: Catches) -> Treatment | None:
+    """What decorators of a function or class, or the `pytestmark` of a class or module, say of all that it runs."""
+    marks = [] if isinstance(scope, FUNCTIONS) else _pytestmark(scope)
+    marks = [*scope.decorator_list, *marks] if isinstance(scope, SCOPES) else marks
+    return "wanted" if any(_is_wanting(each, catches) for each in marks) else None
+
+
+@lru_cache(maxsize=2)  # a module may hold thousands of functions
+def _pytestmark(scope: ast.Module | ast.ClassDef) -> list[ast.expr]:
+    found = []
+    for statement in scope.body:
+        if isinstance(statement, ast.Assign) and any(last_name(each) == "pytestmark" for each in statement.targets):
+            value = statement.value
+            found += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    return found
+
+
+def _is_wanting(mark: ast.expr, catches: Catches) -> bool:
+    """`xfail(strict=True)`, `xfail(raises=RuntimeError)`, `expectedFailure`, and `raises(RuntimeError)` of nose."""
+    if not isinstance(mark, ast.Call):
+        return last_name(mark) == "expectedFailure"
+    if last_name(mark.func) in _EXPECT:
+        return any(map(catches, mark.args))
+    if last_name(mark.func) != "xfail":
+        return False
+    named = {keyword.arg: keyword.value for keyword in mark.keywords}
+    if "raises" in named:
+        return catches(named["raises"])
+    strict = named.get("strict")
+    return isinstance(strict, ast.Constant) and strict.value is True
+
+
+def _has_marked_cases(path: Path, catches: Catches) -> bool:
+    """True if some cases of a test are marked: `pytest.param(x, marks=pytest.mark.xfail(raises=RuntimeError))`."""
+    marks = [each for node in path if isinstance(node, FUNCTIONS) for each in node.decorator_list]
+    calls = [node for each in marks for node in walk(each) if isinstance(node, ast.Call)]
+    return any(_is_wanting(each, catches) for each in calls)
+
+
+def _uses_of_lambda(around: Path) -> tuple[list[ast.AST], bool]:
+    """The uses of a lambda by the name of a variable, of a loop or of a case of a test, and whether it is a loop's."""
+    for depth in range(len(around) - 1, -1, -1):
+        node = around[depth]
+        if isinstance(node, _LOOPS):
+            return _loads_in([*node.body, *node.orelse], {each.id for each in _names_in(node.target)}), True
+        if isinstance(node, ast.Assign):
+            scope = next(each for each in reversed(around) if isinstance(each, (*SCOPES, ast.Module)))
+            return _loads_in([scope], {each.id for part in node.targets for each in _names_in(part)}), False
+        if isinstance(node, FUNCTIONS):
+            decorator = around[depth + 1] if depth + 1 < len(around) else None
+            named = decorator.args[:1] if isinstance(decorator, ast.Call) else []
+            texts = [each.value for part in named for each in walk(part) if isinstance(each, ast.Constant)]
+            names = {name for text in texts if isinstance(text, str) for name in re.findall(r"\w+", text)}
+            return _loads_in(node.body, names), False
+        if isinstance(node, ast.stmt):
+            break
+    return [], False
+
+
+def _names_in(node: ast.AST) -> list[ast.Name]:
+    return [each for each in walk(node) if isinstance(each, ast.Name)]
+
+
+def _loads_in(nodes: Sequence[ast.AST], names: set[str]) -> list[ast.AST]:
+    found = [each for node in nodes for each in _names_in(node) if isinstance(each.ctx, ast.Load)]
+    return [each for each in found if each.id in names]
