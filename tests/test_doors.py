@@ -85,7 +85,7 @@ OTHERS = {
     # of what is run: the program, its code and its Python
     "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
-    "expanduser": {"boundary/paths.py", "cache/seal.py"},  # the user's own cache folder
+    "expanduser": {"boundary/paths.py", "cache/seal.py", "frontends/ignore_rules.py"},  # the user's own cache folder
     "configured_path": {"config.py"},
     "tomllib.loads": {"config.py", "toml_places.py"},  # the latter of what the former has read
     "expand_braces": {"globs.py", "boundary/limits.py"},
@@ -94,7 +94,7 @@ OTHERS = {
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},
     "fork": {"sweep/supervisor.py"},
-    "Popen": {"rehearsal/process.py", "sweep/engine.py", "sweep/objects.py", "sweep/worker.py"},
+    "Popen": {"rehearsal/process.py", "sweep/engine.py", "boundary/git_objects.py", "sweep/worker.py"},
 }
 
 

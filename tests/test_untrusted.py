@@ -6,7 +6,6 @@ proves nothing.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import shutil
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import Configuration
-from tonumpy.frontends import git as git_module
 from tonumpy.frontends.files import find_files
 
 if TYPE_CHECKING:
@@ -294,85 +292,24 @@ def test_the_users_own_ignore_file_counts(tmp_path: Path, monkeypatch: pytest.Mo
     assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
 
 
-def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:
     trap = Trap(tmp_path)
-    inner = trap.repository / "inner"
-    (inner / ".git").mkdir(parents=True)
-    (inner / "n.py").write_text(MODULE)
-    for folder in (trap.repository, inner):
-        os.mkfifo(folder / ".gitignore")
-    monkeypatch.setattr(git_module, "TIME_LIMIT", 0.3)
-    found = find_files([str(trap.repository)], Configuration(isolated=True))
-    assert found.files == [str(inner / "n.py"), str(trap.repository / "m.py")]
-    where = f"{trap.repository}: git's ignore rules are not applied, here and in what is searched after it"
-    assert found.warnings == [f"{where}: git took more than 0.3 seconds"]  # for the second, git is not asked
-
-
-@pytest.mark.parametrize("name", [".git/index", ".git/info/exclude"])
-def test_a_pipe_among_gits_own_files_is_not_opened(name: str, tmp_path: Path) -> None:
-    trap = Trap(tmp_path)
-    path = trap.repository / name
-    path.unlink(missing_ok=True)
-    path.parent.mkdir(exist_ok=True)
-    os.mkfifo(path)
+    os.mkfifo(trap.repository / ".gitignore")
     found = find_files([str(trap.repository)], Configuration(isolated=True))
     assert (found.files, found.warnings) == ([str(trap.repository / "m.py")], [])
 
 
-# where its index leads
-
-
-def rename_in_index(trap: Trap, name: str, to: str) -> None:
-    """Of the same length, and one that git itself would not put there."""
-    path = trap.repository / ".git/index"
-    content = path.read_bytes()[:-20]
-    assert content.count(name.encode()) == 1
-    content = content.replace(name.encode(), to.encode())
-    path.write_bytes(content + hashlib.sha1(content).digest())
-
-
-@pytest.mark.parametrize("to", ["../above.py", "a/../../x.py", "/absolute.py"])
-def test_an_index_leads_to_no_file_elsewhere(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_find_files_no_program_is_run(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     trap = Trap(tmp_path)
-    name = "x" * len(to)
-    trap.git("update-index", "--add", "--cacheinfo", f"100644,{MISSING},{name}")
-    rename_in_index(trap, name, to)
-    (trap.repository / "a").mkdir()
-    for victim in ("above.py", "x.py"):
-        (tmp_path / victim).write_text(MODULE)
-    monkeypatch.setattr("os.path.lexists", lambda _: True)  # `/absolute.py`, too
-    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
+    (trap.repository / ".gitignore").write_text("out\n")
+    (tmp_path / "bin").mkdir()
+    shutil.copy(trap.program, tmp_path / "bin/git")
+    result = run_tonumpy("check", "-q", "repository", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert (result.code, result.err) == (0, "")
+    assert not trap.marker.exists()
 
 
-def test_an_index_leads_through_no_link(tmp_path: Path) -> None:
-    trap = Trap(tmp_path)
-    for folder in (trap.repository / "d", tmp_path / "elsewhere"):
-        folder.mkdir()
-        (folder / "x.py").write_text(MODULE)
-    trap.git("add", "d/x.py")
-    shutil.rmtree(trap.repository / "d")
-    (trap.repository / "d").symlink_to("../elsewhere")
-    (trap.repository / "linked.py").symlink_to("m.py")
-    trap.git("add", "linked.py")
-    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
-    found = find_files([str(trap.repository / "d")], Configuration(isolated=True))
-    assert found.files == [str(trap.repository / "d/x.py")]  # it is named
-
-
-def test_submodules_that_are_links_in_a_ring(tmp_path: Path) -> None:
-    trap = Trap(tmp_path)
-    (trap.repository / ".gitmodules").touch()
-    for name in ("a", "b"):
-        trap.git("update-index", "--add", "--cacheinfo", f"160000,{MISSING},{name}")
-        (trap.repository / name).symlink_to(".")
-    trap.git("update-index", "--add", "--cacheinfo", f"160000,{MISSING},up")
-    rename_in_index(trap, "up", "..")
-    (tmp_path / ".git").mkdir()
-    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
-
-
-def test_repositories_one_in_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")  # to ask git takes its time, and changes nothing here
+def test_repositories_one_in_the_other(tmp_path: Path) -> None:
     depth, before = 100, sys.getrecursionlimit()
     inner = tmp_path / "/".join("a" * depth)
     inner.mkdir(parents=True)

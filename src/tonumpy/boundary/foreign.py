@@ -1,7 +1,7 @@
-"""Whether a folder holds the code of others, or what a program has made: whatever looks through folders asks here.
+"""Recognises folders that hold the code of others, or what a program has made.
 
-That is what ruff excludes by default, and any environment, whatever its name: installed packages are not the user's to
-repair, even where git does not ignore them. What somebody names is another question.
+These are what ruff excludes by default, and any environment, whatever its name: installed packages are not the user's
+to repair, even where git does not ignore them. What somebody names is another question.
 """
 
 from __future__ import annotations
@@ -20,37 +20,24 @@ _MARKS_OF_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 
 
 def is_foreign(folder: str) -> bool:
-    """By its name, or by what is in it."""
+    """True by the name of the folder, or by what is in it."""
     return os.path.basename(folder) in FOREIGN_FOLDERS or any(
         os.path.exists(os.path.join(folder, mark)) for mark in _MARKS_OF_ENVIRONMENTS
     )
 
 
-class ForeignFolders:
-    """The same of many paths: each folder is looked at once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, bool] = {}
-
-    def lead_to(self, path: str, top: str) -> bool:
-        """Whether a path leads through such a folder below `top`, which may be one itself."""
-        here, unknown = os.path.dirname(path), list[str]()
-        while here not in self._known and here != top and here != os.path.dirname(here):
-            unknown.append(here)
-            here = os.path.dirname(here)
-        is_so = self._known.get(here, False)
-        for each in reversed(unknown):
-            is_so = self._known[each] = is_so or is_foreign(each)
-        return is_so
-
-
 def lies_in_foreign(path: str) -> bool:
-    """Whether a path, of a file or a folder, leads through such a folder below the top of the project.
+    """True if a path, of a file or a folder, leads through a folder of others below the top of the project.
 
-    That is the repository around the working folder, if the path is in it, else the working folder, else the repository
-    around the path: a project may itself lie in a folder called `build`, and an environment hold a repository.
+    The top is the repository around the working folder, if the path is in it, else the working folder, else the
+    repository around the path: a project may lie in a folder called `build`, and an environment hold a repository.
     """
     real, here = real_path(path), real_path(os.curdir)
     tops = (root_of(here), here, root_of(os.path.dirname(real)))
     top = next((each for each in tops if each is not None and is_inside(real, each)), os.path.abspath(os.sep))
-    return ForeignFolders().lead_to(os.path.join(real, "") if os.path.isdir(real) else real, top)
+    folder = real if os.path.isdir(real) else os.path.dirname(real)
+    while folder != top and folder != os.path.dirname(folder):
+        if is_foreign(folder):
+            return True
+        folder = os.path.dirname(folder)
+    return False

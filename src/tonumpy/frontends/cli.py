@@ -305,9 +305,7 @@ def _clean(arguments: argparse.Namespace) -> int:
 
 def _server(_: argparse.Namespace) -> int:
     try:
-        from tonumpy.integrations.language_server import (
-            serve,  # with libraries that cost more than the rest at start-up
-        )
+        from tonumpy.integrations.language_server import serve  # start-up
     except ModuleNotFoundError as error:
         remedy = "in a clone of tonumpy, run `pip install '.[server]'`"
         raise ConfigError(f"the server needs {error.name}: {remedy}") from error

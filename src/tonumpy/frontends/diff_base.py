@@ -1,7 +1,7 @@
 """Leaves out of a report what stands on lines that have not changed since a commit: takes both, returns the rest.
 
 git is asked for the commit's files and for differences of texts in a repository of our own, which borrows the objects
-of the other: its configuration, attributes, hooks and filters are not read (see sweep/objects.py), nothing is fetched.
+of the other: its configuration, attributes, hooks and filters are not read, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tonumpy.boundary.git_objects import FOLDER, LINK, SUBMODULE, Repository, RepositoryError
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
-from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, Repository, RepositoryError
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
-from functools import cache, cached_property, partial
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.boundary.foreign import ForeignFolders, is_foreign, lies_in_foreign
+from tonumpy.boundary.foreign import is_foreign, lies_in_foreign
 from tonumpy.boundary.paths import is_inside, real_path, root_of
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error, read
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tonumpy.config import Configuration, Settings
-    from tonumpy.frontends.git import Git, Listed
+    from tonumpy.frontends.ignore_rules import IgnoreRules
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
@@ -74,20 +73,12 @@ class _Search:
     def __init__(self, configuration: Configuration, *, to_write: bool) -> None:
         self.configuration = configuration
         self.to_write = to_write
-        self.foreign = ForeignFolders()
-        self.top = os.curdir  # the folder that is searched, as it was named
         self.files: list[str] = []
         self.links: set[str] = set()  # those of the files that are links
         self.errors: list[SourceError] = []
         self.warnings: list[str] = []
         self.excluded: list[str] = []
         self.leaves_out = False
-
-    @cached_property
-    def git(self) -> Git:
-        from tonumpy.frontends.git import Git  # only for folders: start-up
-
-        return Git()
 
     def named_file(self, path: str) -> None:
         if is_kept_out(path, self.configuration.settings_in(os.path.dirname(path))):
@@ -102,87 +93,55 @@ class _Search:
             self.errors.append(SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook"))
 
     def named_folder(self, path: str) -> None:
-        """And the repositories in it, and in these: however deep, they are no calls of one another."""
+        from tonumpy.frontends.ignore_rules import IgnoreRules  # only for folders: start-up
+
         if is_kept_out(path, self.configuration.settings_in(path)):
             self.leaves_out = True
             return
-        self.top, self.foreign = path, ForeignFolders()
-        folders = [path]
-        for each in folders:
-            folders += self._searched(each)
-
-    def _searched(self, path: str) -> list[str]:
-        """The repositories in the folder, which are still to be searched."""
-        from tonumpy.frontends.git import GitError  # start-up
-
-        listed = None
-        try:
-            listed = self.git.list_files(path, *(f"*{suffix}" for suffix in SUFFIXES))
-        except GitError as error:
-            rest = ", here and in what is searched after it" if self.git.is_slow else ""
-            self.warnings.append(f"{path}: git's ignore rules are not applied{rest}: {error}")
-        return self._walk(path) if listed is None else self._take_listed(path, listed)
-
-    def _own(self, repositories: list[str]) -> list[str]:
-        """Those of the repositories in a repository that are searched, too."""
-        if not self.to_write:
-            return repositories
-        told = "a repository in this one: left as it is; to repair it, name it"
-        self.warnings += [f"{path}: {told}" for path in repositories]
-        return []
-
-    def _take_listed(self, folder: str, listed: Listed) -> list[str]:
-        repositories: list[str] = []
-        is_in_place = partial(_is_in_place, real_path(folder).replace(os.sep, "/").rstrip("/"), {})
-        for name in listed.repositories:
-            path = _join(folder, name)
-            if is_in_place(f"{name}/.git") and _is_repository(path) and not self._is_excluded(path):
-                repositories.append(path)
-        for name in listed.files:
-            path = _join(folder, name)
-            mode = _mode(path)  # git still lists a tracked file that was deleted, and a link to a folder like a file
-            if mode and is_in_place(name) and not self._is_excluded(path):
-                is_link = stat.S_ISLNK(mode)
-                if not (os.path.isdir(path) if is_link else stat.S_ISDIR(mode)):
-                    self._take(path, is_link=is_link)
-        return self._own(repositories)
-
-    def _walk(self, top: str) -> list[str]:
-        folders, repositories = [top], list[str]()
+        # Rules take real paths; files keep the names that lead to them from what was named.
+        here = real_path(path)
+        folders = [(path, here, IgnoreRules.above(here))]
         while folders:
-            folder = folders.pop()
-            try:
-                with os.scandir(folder) as scan:
-                    entries = list(scan)
-            except OSError as error:
-                self.errors.append(os_error(folder, error))
-                continue
-            for entry in entries:
-                path = _join(folder, entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    if not is_foreign(path) and not self._is_excluded(path):
-                        (repositories if _is_repository(path) else folders).append(path)
-                elif entry.name.endswith(SUFFIXES) and _may_be_file(entry) and not self._is_excluded(path):
-                    self._take(path, is_link=entry.is_symlink())
-        return repositories
+            folders += self._walk(*folders.pop())
+
+    def _walk(self, folder: str, here: str, rules: IgnoreRules) -> list[tuple[str, str, IgnoreRules]]:
+        """Take the files of a folder; its subfolders are still to be searched."""
+        try:
+            with os.scandir(folder) as scan:
+                entries = list(scan)
+        except OSError as error:
+            self.errors.append(os_error(folder, error))
+            return []
+        folders = []
+        for entry in entries:
+            path, place = _join(folder, entry.name), os.path.join(here, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                if not is_foreign(path) and not rules.ignore(place, is_folder=True) and not self._is_excluded(path):
+                    if _is_repository(path) and self.to_write:
+                        told = "a repository in this one: left as it is; to repair it, name it"
+                        self.warnings.append(f"{path}: {told}")
+                    else:
+                        folders.append((path, place, rules.inside(place)))
+            elif (
+                entry.name.endswith(SUFFIXES)
+                and _may_be_file(entry)
+                and not rules.ignore(place, is_folder=False)
+                and not self._is_excluded(path)
+            ):
+                self._take(path, is_link=entry.is_symlink())
+        return folders
 
     def _take(self, path: str, *, is_link: bool) -> None:
         self.files.append(path)
         if is_link:
             self.links.add(path)
 
-    def _is_of_others(self, path: str) -> bool:
-        if self.foreign.lead_to(path, self.top):
-            return True
-        if not os.path.islink(path):
-            return False
-        real, top = real_path(path), real_path(self.top)
-        if self.to_write and _leads_into_another_repository(path, real):
-            return True
-        return self.foreign.lead_to(real, top) if is_inside(real, top) else lies_in_foreign(real)
+    def _is_of_others(self, link: str) -> bool:
+        real = real_path(link)
+        return lies_in_foreign(real) or (self.to_write and _leads_into_another_repository(link, real))
 
     def _is_excluded(self, path: str) -> bool:
-        if self._is_of_others(path):
+        if os.path.islink(path) and self._is_of_others(path):
             return True
         is_excluded = excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
         self.leaves_out = self.leaves_out or is_excluded
@@ -203,26 +162,6 @@ def _leads_into_another_repository(link: str, target: str) -> bool:
     """Into one that lies in that of the link; what lies outside is refused when it is to be written."""
     own, other = root_of(os.path.dirname(link)), root_of(os.path.dirname(target))
     return own is not None and other is not None and is_inside(other, own)
-
-
-def _is_in_place(folder: str, known: dict[str, bool], name: str) -> bool:
-    """Whether what git lists is in the folder itself: an index may hold any name, with `..` or through a link, and the
-    author of a repository may have written it. A file that is a link by itself is another question."""
-    if os.path.isabs(name):
-        return False
-    parent, unknown = name.rpartition("/")[0], list[str]()
-    while parent and parent not in known:
-        unknown.append(parent)
-        parent = parent.rpartition("/")[0]
-    is_so = known.get(parent, True)
-    for each in reversed(unknown):  # from the top, so that each is looked at once however deep they are
-        is_so = is_so and each.rpartition("/")[2] not in ("", os.curdir, os.pardir) and _is_no_link(f"{folder}/{each}")
-        known[each] = is_so
-    return is_so
-
-
-def _is_no_link(path: str) -> bool:
-    return not os.path.islink(path) if os.name != "nt" else real_path(path).replace(os.sep, "/") == path
 
 
 def _is_repository(path: str) -> bool:
@@ -267,14 +206,6 @@ def _plain(argument: str) -> str:
     while argument.startswith("./"):
         argument = argument[2:].lstrip("/")
     return argument.rstrip("/") or ("/" if argument else os.curdir)
-
-
-def _mode(path: str) -> int:
-    """0 where there is nothing."""
-    try:
-        return os.lstat(path).st_mode
-    except (OSError, ValueError):
-        return 0
 
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:

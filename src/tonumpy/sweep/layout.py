@@ -6,13 +6,13 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
+from tonumpy.boundary.git_objects import FOLDER, LINK, SUBMODULE, RepositoryError
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import real_path
 from tonumpy.frontends.files import SUFFIXES
-from tonumpy.sweep.objects import FOLDER, LINK, SUBMODULE, RepositoryError
 
 if TYPE_CHECKING:
-    from tonumpy.sweep.objects import Repository, TreeEntry
+    from tonumpy.boundary.git_objects import Repository, TreeEntry
 
 _ENDINGS = tuple(suffix.encode() for suffix in SUFFIXES)
 _READ_TOO = (b"pyproject.toml", b"pyvenv.cfg")  # settings, and what tells a virtual environment

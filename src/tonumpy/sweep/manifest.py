@@ -7,9 +7,9 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from tonumpy.boundary.git_objects import is_repository, is_url
 from tonumpy.config import ConfigError
 from tonumpy.sweep.messages import Target
-from tonumpy.sweep.objects import is_repository, is_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,13 +6,13 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from tonumpy.sweep.objects import LINK, RepositoryError
+from tonumpy.boundary.git_objects import LINK, RepositoryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tonumpy.boundary.git_objects import Repository
     from tonumpy.sweep.messages import Changed
-    from tonumpy.sweep.objects import Repository
 
 _AUTHOR = b"tonumpy <tonumpy@users.noreply.github.com>"
 _SUBJECT = b"Take tensors off the graph and to the CPU before they become arrays\n\nRepaired by tonumpy.\n"

@@ -10,6 +10,7 @@ import resource
 import time
 from typing import TYPE_CHECKING
 
+from tonumpy.boundary.git_objects import Repository, RepositoryError
 from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
@@ -21,7 +22,6 @@ from tonumpy.report import Report
 from tonumpy.report import json as json_report
 from tonumpy.sweep.layout import lay_out
 from tonumpy.sweep.messages import Changed, Cost, Entry, Failure, Reply
-from tonumpy.sweep.objects import Repository, RepositoryError
 from tonumpy.sweep.patches import make_patch
 from tonumpy.sweep.scratch import remove_own
 from tonumpy.text.source import Source

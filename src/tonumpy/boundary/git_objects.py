@@ -14,7 +14,6 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import write_own
-from tonumpy.frontends.git import OPTIONS, environment, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +26,11 @@ _PROTOCOLS = "https:http:ssh:git:file"
 _NAMES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
 _DEPTH = 5  # of names that stand for other names, as git has it
 _TO_FETCH = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_SSL_CERT", "GIT_SSL_CAINFO")  # variables of the user's
+
+# Name files of the user's, who may have good reason to keep them elsewhere; every other variable of git's goes.
+_OF_THE_USER = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+# The user's own settings are to run nothing in a stranger's folder, either.
+_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 
 FOLDER, LINK, SUBMODULE = "040000", "120000", "160000"
 
@@ -150,7 +154,7 @@ class Repository:
     def _ask(self, *arguments: str, stdin: bytes = b"", index: str | None = None, protocols: str = "") -> bytes:
         try:
             done = subprocess.run(
-                [_git(), *OPTIONS, *arguments],
+                [_git(), *_OPTIONS, *arguments],
                 cwd=self._folder,
                 env=self._environment(index, protocols),
                 input=stdin,
@@ -166,7 +170,7 @@ class Repository:
 
     def _start(self, arguments: Sequence[str], stdin: BinaryIO) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [_git(), *OPTIONS, *arguments],
+            [_git(), *_OPTIONS, *arguments],
             cwd=self._folder,
             env=self._environment(None, ""),
             stdin=stdin,
@@ -183,7 +187,7 @@ class Repository:
             own |= {"GIT_ALLOW_PROTOCOL": protocols, "GIT_ASKPASS": "true"}
         else:  # what the user has set is for fetching, and must not change what is read
             own |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        return environment() | own
+        return _environment() | own
 
 
 _PLAIN = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
@@ -191,7 +195,7 @@ _WIDE = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\to
 
 
 def _git() -> str:
-    git = program()
+    git = _program()
     if git is None:
         raise RepositoryError("git is not installed")
     return git
@@ -268,3 +272,25 @@ def _first_line(path: str) -> str | None:
             return os.fsdecode(stream.readline(4096)).rstrip("\r\n")
     except OSError:
         return None
+
+
+def _environment() -> dict[str, str]:
+    """Our own environment without what tells git of a repository; nothing is fetched and no password is asked for."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_") or name in _OF_THE_USER
+    }
+    return kept | {
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "",  # none
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+def _program() -> str | None:
+    """The full path of git. A relative entry of PATH would be looked up in the very folder that git is asked about."""
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None

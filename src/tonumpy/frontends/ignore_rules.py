@@ -1,0 +1,113 @@
+"""git's ignore rules for a folder: .gitignore files, .git/info/exclude and the user's own file, without git.
+
+git itself is not asked: a repository's configuration names programs that git would run. As in ruff, a file that matches
+is ignored although git tracks it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from tonumpy.boundary.paths import root_of
+from tonumpy.text.reading import read_regular
+
+_MAX_BYTES = 1_000_000  # of an ignore file
+_EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*(.+?)\s*$")
+
+
+class _Rules(NamedTuple):
+    """The patterns of one file, which are relative to a folder; `any_of` matches what any of them matches."""
+
+    folder: str
+    spec: GitIgnoreSpec
+    any_of: re.Pattern[str]
+
+
+class IgnoreRules:
+    """The rules that hold in a folder, the outermost first; paths are absolute."""
+
+    def __init__(self, rules: tuple[_Rules, ...] = ()) -> None:
+        self._rules = rules
+
+    @classmethod
+    def above(cls, folder: str) -> IgnoreRules:
+        """The rules for the contents of a folder that is named, though the rules themselves may ignore it."""
+        root = root_of(folder)
+        if root is None:
+            return cls()
+        rules = cls._of_repository(root)
+        here = root
+        for part in () if folder == root else os.path.relpath(folder, root).split(os.sep):
+            here = os.path.join(here, part)
+            rules = cls() if rules.ignore(here, is_folder=True) else rules.inside(here)
+        return rules
+
+    @classmethod
+    def _of_repository(cls, root: str) -> IgnoreRules:
+        files = (_users_file(), os.path.join(_common_folder(root), "info", "exclude"))
+        found = tuple(rules for path in files if path for rules in _read(path, root))
+        return cls((*found, *_read(os.path.join(root, ".gitignore"), root)))
+
+    def inside(self, folder: str) -> IgnoreRules:
+        """The rules in a folder of the one these hold for; a repository in a repository begins anew."""
+        if os.path.exists(os.path.join(folder, ".git")):
+            return self._of_repository(folder)
+        found = _read(os.path.join(folder, ".gitignore"), folder)
+        return IgnoreRules((*self._rules, *found)) if found else self
+
+    def ignore(self, path: str, *, is_folder: bool) -> bool:
+        """True if the last rule that matches says so; the rules of inner folders come after those of outer ones."""
+        for rules in reversed(self._rules):
+            relative = path[len(rules.folder) :].lstrip(os.sep).replace(os.sep, "/")
+            relative += "/" * is_folder
+            if rules.any_of.match(relative):
+                return bool(rules.spec.check_file(relative).include)
+        return False
+
+
+def _read(path: str, folder: str) -> list[_Rules]:
+    try:
+        text = read_regular(path, _MAX_BYTES).decode("utf-8", "surrogateescape")
+    except OSError:
+        return []
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    spec = GitIgnoreSpec.from_lines(lines)
+    regexes = [each.regex.pattern for each in spec.patterns if each.regex is not None]
+    if not regexes:
+        return []
+    # One expression is five times as fast as one after the other; each names a group, of which there may be one only.
+    return [_Rules(folder, spec, re.compile("|".join(re.sub(r"\?P<\w+>", "?:", each) for each in regexes)))]
+
+
+def _common_folder(root: str) -> str:
+    """The folder that the worktrees of a repository share: `.git` may be a file that names another folder."""
+    own = _named_by(os.path.join(root, ".git"), "gitdir: ") or os.path.join(root, ".git")
+    return _named_by(os.path.join(own, "commondir")) or own
+
+
+def _named_by(path: str, before: str = "") -> str | None:
+    try:
+        text = os.fsdecode(read_regular(path, 4096)).rstrip("\r\n")
+    except OSError:
+        return None
+    if not text.startswith(before) or "\0" in text:
+        return None
+    return os.path.normpath(os.path.join(os.path.dirname(path), text.removeprefix(before)))
+
+
+def _users_file() -> str | None:
+    """The `core.excludesFile` of the user's own settings, or git's default for it."""
+    own = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    named = os.environ.get("GIT_CONFIG_GLOBAL")
+    for path in (named,) if named else (os.path.expanduser("~/.gitconfig"), os.path.join(own, "git", "config")):
+        try:
+            match = _EXCLUDES_FILE.search(read_regular(path, _MAX_BYTES).decode("utf-8", "replace"))
+        except OSError:
+            continue
+        if match is not None:
+            return os.path.expanduser(match[1].strip('"'))
+    return os.path.join(own, "git", "ignore")
