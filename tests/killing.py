@@ -130,7 +130,7 @@ def _wrong_words(sent: signal.Signals, code: int, said: str, found: Round, total
     if sent is signal.SIGKILL or (code == 0 and found.repaired == total):
         return []
     wrong = [f"{found.left} temporary files after {sent.name}"] if found.left else []
-    if 0 < found.repaired < total and f"{sent.name}: {found.repaired} of {total} files are written" not in said:
+    if 0 < found.repaired < total and f"interrupted: {found.repaired} of {total} files are written" not in said:
         wrong.append(f"{sent.name}, {found.repaired} files are written, but it said {said!r}")
     return wrong
 

@@ -1,10 +1,40 @@
-"""`python -m tonumpy`."""
+"""`tonumpy`, and `python -m tonumpy`."""
 
 from __future__ import annotations
 
+# Built in: until `signal` is imported, an interrupt would print a traceback.
+import _signal  # type: ignore[import-not-found]
+import os
 import sys
 
-from tonumpy.frontends.cli import main
+
+def _end_at_once(number: int, _: object) -> None:
+    os.write(2, b"tonumpy: interrupted\n")
+    os._exit(128 + number)
+
+
+for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
+    _number = getattr(_signal, _name, None)
+    if _number is not None and _signal.getsignal(_number) in (_signal.SIG_DFL, _signal.default_int_handler):
+        _signal.signal(_number, _end_at_once)
+
+
+def run() -> int:
+    """The exit code; an interrupted program ends here and waits for nothing more."""
+    from tonumpy.boundary.signals import Interrupted, raised  # start-up: an interrupt is quiet by now
+
+    with raised(_end_at_once) as signals:
+        try:
+            from tonumpy.frontends.cli import main  # the same: start-up
+
+            code = main()
+        except Interrupted:
+            code = signals.code
+        if signals.number:
+            signals.tell()
+            os._exit(code)
+        return code
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

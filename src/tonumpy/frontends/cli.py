@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tonumpy.boundary.signals import raised
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
@@ -34,10 +35,21 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 MANY = 8  # files: to ask what former runs have found takes 10 ms, as long as to look at a few files
-CLEAN, FINDINGS, ERRORS, SIGNALLED = 0, 1, 2, 128  # and the number of the signal
+CLEAN, FINDINGS, ERRORS = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    with raised() as signals:
+        try:
+            code = _guarded(argv)
+            signals.check()
+        except KeyboardInterrupt as interrupt:
+            signals.tell(str(interrupt))
+            return signals.code
+        return code
+
+
+def _guarded(argv: Sequence[str] | None) -> int:
     try:
         streams.prepare()
         try:
@@ -47,10 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigError, ChildProcessError, StreamError) as error:
         streams.write(f"tonumpy: error: {streams.visible(str(error))}\n", sys.stderr)
         return ERRORS
-    except KeyboardInterrupt as interrupt:
-        if str(interrupt):
-            streams.write(f"tonumpy: error: {interrupt}\n", sys.stderr)
-        return SIGNALLED + getattr(interrupt, "number", 2)
     except Exception:  # a defect of ours, which must not look like findings
         import traceback
 

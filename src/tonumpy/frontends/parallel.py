@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import sys
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.limits import cores
+from tonumpy.boundary.signals import begin_worker, blocked
 from tonumpy.engine.names.project import Project
 from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
@@ -90,7 +90,9 @@ def _pooled(work: Work, tasks: Sequence[Task], processes: int, *, records: bool)
 
     with _safe_path(), ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
-            yield from pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
+            with blocked():
+                outcomes = pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
+            yield from outcomes
         except BrokenProcessPool as error:
             raise ChildProcessError("a worker process ended unexpectedly; `--jobs 1` shows at which file") from error
         except BaseException:
@@ -115,5 +117,5 @@ def _recording(*read: Read) -> Session:
 
 
 def _start_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent deals with interrupts
+    begin_worker()
     gc.disable()

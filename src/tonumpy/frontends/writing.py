@@ -5,66 +5,39 @@ What goes wrong with one file is a SourceError that names it, and the others are
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import signal
 import stat
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import replace_file
 from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
+from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.findings import SourceError
 from tonumpy.frontends.disk import os_error
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import FrameType
+    from collections.abc import Sequence
 
     from tonumpy.frontends.outcomes import Change
 
 
-class Stopped(KeyboardInterrupt):
-    """A signal has come while files were written; the text says how many were."""
-
-    def __init__(self, number: int, written: int, total: int) -> None:
-        super().__init__(f"{signal.Signals(number).name}: {written} of {total} files are written, the others as before")
-        self.number = number
-
-
 def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:
-    """Write each change and return the errors. A signal waits for the file at hand; then it is raised as `Stopped`."""
+    """Write each change; return the errors. A signal waits for the file at hand; Interrupted tells what is written."""
     errors: list[SourceError] = []
-    with _deferred_signals() as arrived:
+    signals = current()
+    with signals.held():
         for number, (path, change) in enumerate(changes):
-            if arrived:
-                raise Stopped(arrived[0], number - len(errors), len(changes))
+            if signals.number:
+                told = f"{number - len(errors)} of {len(changes)} files are written, the others as before"
+                raise Interrupted(f"interrupted: {told}")
             try:
                 _refuse_out_of_tree(path, arguments)
                 write(path, change.old, change.new)
             except SourceError as error:
                 errors.append(error)
     return errors
-
-
-@contextlib.contextmanager
-def _deferred_signals() -> Iterator[list[int]]:
-    arrived: list[int] = []
-
-    def note(number: int, _: FrameType | None) -> None:
-        arrived.append(number)
-
-    before = {}
-    with contextlib.suppress(ValueError):  # in another thread than the first, which is the one that gets signals
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as in a shell's background
-                before[number] = signal.signal(number, note)
-    try:
-        yield arrived
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
