@@ -25,10 +25,9 @@ WRITERS = {
     "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
     "frontends/streams.py": "opens the null device for a standard stream that is closed",
     "cache/seal.py": "gives the key its name, if no other run was first",
-    "sweep/scratch.py": "moves folders of its own next to each other, to remove them",
+    "sweep/repository_task.py": "answers on its standard output",
+    "sweep/folders.py": "moves folders of its own next to each other, to remove them",
     "sweep/layout.py": "makes the links of a repository in a folder of its own",
-    "sweep/task.py": "gives a folder of its own its name",
-    "sweep/supervisor.py": "sends what is printed to the null device",
 }
 
 
@@ -93,8 +92,8 @@ OTHERS = {
     "cores": {"boundary/limits.py", "frontends/parallel.py"},
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},
-    "fork": {"sweep/supervisor.py"},
-    "Popen": {"rehearsal/process.py", "sweep/engine.py", "boundary/git_objects.py", "sweep/worker.py"},
+    "fork": set(),
+    "Popen": {"rehearsal/process.py", "sweep/cluster.py", "boundary/git_objects.py", "sweep/worker.py"},
 }
 
 

@@ -6,10 +6,7 @@ import contextlib
 import io
 import json
 import os
-import pickle
 import resource
-import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -38,10 +35,10 @@ from readme import ROOT, block  # noqa: E402
 
 from tonumpy.formats import format_names  # noqa: E402
 from tonumpy.frontends.cli import main  # noqa: E402
-from tonumpy.sweep import engine, scratch, supervisor  # noqa: E402
-from tonumpy.sweep.findings_store import Store, StoreError  # noqa: E402
-from tonumpy.sweep.messages import Failure, Orders, Reply, Request, Target  # noqa: E402
-from tonumpy.sweep.scratch import all_places, places  # noqa: E402
+from tonumpy.sweep.cluster import is_served  # noqa: E402
+from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
+from tonumpy.sweep.store import Store, StoreError  # noqa: E402
+from tonumpy.sweep.worker import run_task  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
 FIXED = FLAGGED.replace(".cuda()", ".cuda().detach().cpu()")
@@ -82,74 +79,25 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     return os.fsdecode(done.stdout).strip()
 
 
-# One task, in the process that supervises it.
-
-
-@pytest.fixture(scope="module")
-def ask() -> Iterator[Callable[[Request], Reply]]:
-    command = [sys.executable, "-m", "tonumpy.sweep.supervisor"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as supervisor:
-        assert supervisor.stdin is not None
-        assert supervisor.stdout is not None
-        requests, replies = supervisor.stdin, supervisor.stdout
-
-        def send(request: Request) -> Reply:
-            pickle.dump(request, requests)
-            requests.flush()
-            reply = pickle.load(replies)
-            assert isinstance(reply, Reply)
-            return reply
-
-        yield send
+# One task, as a worker runs it.
 
 
 class Ask:
     """Asks about one repository, with a folder for scratch files that must be empty afterwards."""
 
-    def __init__(self, send: Callable[[Request], Reply], scratch: Path) -> None:
-        self._send = send
+    def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
 
-    def __call__(self, source: Path, revision: str | None = None, **orders: float) -> Reply:
-        limits = {"seconds": 60.0, "memory": 2**31, "piece": 100} | orders
-        request = Request(Target("r", str(source), revision), Orders((), None, str(self._scratch), **limits))
-        reply = self._send(request)
-        folders = [place for place in all_places(str(self._scratch)) if os.path.isdir(place)]
-        assert [os.listdir(folder) for folder in folders] == [[]] * len(folders)
+    def __call__(self, source: Path, revision: str | None = None, seconds: float = 60.0, memory: int = 2**31) -> Reply:
+        orders = Orders((), None, str(self._scratch), seconds, memory)
+        reply = run_task(Request(Target("r", str(source), revision), orders))
+        assert os.listdir(self._scratch) == []
         return reply
 
 
 @pytest.fixture
-def ask_here(ask: Callable[[Request], Reply], tmp_path: Path) -> Iterator[Ask]:
-    folder = tmp_path / f"tonumpy-test-{secrets.token_hex(8)}"
-    yield Ask(ask, folder)
-    for place in all_places(str(folder)):
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def test_where_memory_is_full_the_disk_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    tried = []
-
-    def fill(request: Request, _: object) -> Reply:
-        tried.append(request.orders.scratch)
-        return Reply(failure=Failure("disk", "No space left on device") if len(tried) == 1 else None)
-
-    monkeypatch.setattr(supervisor, "_supervise", fill)
-    monkeypatch.setattr(supervisor, "places", all_places)
-    disk = str(tmp_path / "run")
-    request = Request(Target("r", "s"), Orders((), None, disk, 1.0, 1, 1))
-    assert supervisor.supervise(request, io.BytesIO()).failure is None
-    assert tried == ["/dev/shm/run", disk]
-
-
-def test_the_users_own_folder_for_temporary_files_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", "/var/tmp")
-    assert places("/var/tmp/run") == ["/var/tmp/run"]
-    monkeypatch.delenv("TMPDIR")
-    monkeypatch.setattr(scratch, "_ENOUGH", 1 << 60)
-    assert places("/tmp/run") == ["/tmp/run"]
-    monkeypatch.setattr(scratch, "_MEMORY", "/nowhere")
-    assert places("/tmp/run") == ["/tmp/run"]
+def ask_here(tmp_path: Path) -> Ask:
+    return Ask(tmp_path / "scratch")
 
 
 def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> None:
@@ -171,17 +119,17 @@ def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> 
     assert "is not the name of a commit" in str(ask_here(bare, "main^{/x}").failure)
 
 
-def test_a_url_is_fetched(ask_here: Ask, tmp_path: Path) -> None:
+def test_a_url_is_fetched(tmp_path: Path) -> None:
     repository(tmp_path / "bare", {"a.py": FLAGGED}, {"a.py": CLEAN})
     git(tmp_path / "bare", "tag", "-a", "-m", "x", "v1", "main~1")
     url = f"file://{tmp_path}/bare"
     target = Target("r", url, "v1")
-    orders = Orders((), None, str(tmp_path / "scratch"), 60.0, 2**31, 100)
-    reply = ask_here._send(Request(target, orders))
+    orders = Orders((), None, str(tmp_path / "scratch"), 60.0, 2**31)
+    reply = run_task(Request(target, orders))
     assert (reply.failure, len(reply.findings)) == (None, 1)
-    assert ask_here._send(Request(target._replace(source=f"{url}x"), orders)).failure is not None
+    assert run_task(Request(target._replace(source=f"{url}x"), orders)).failure is not None
     evil = target._replace(source=f"ext::sh -c 'touch {tmp_path}/run'")
-    assert "there is no such folder" in str(ask_here._send(Request(evil, orders)).failure)
+    assert "there is no such folder" in str(run_task(Request(evil, orders)).failure)
     assert not (tmp_path / "run").exists()
 
 
@@ -253,7 +201,7 @@ def test_a_task_has_limits(ask_here: Ask, tmp_path: Path) -> None:
     failure = ask_here(bare, memory=2**20).failure
     assert failure is not None
     assert (failure.kind, failure.reason) == ("memory", "held more than 1 MiB")
-    assert ask_here(repository(tmp_path / "other", {"a.py": FLAGGED})).failure is None  # the supervisor lives on
+    assert ask_here(repository(tmp_path / "other", {"a.py": FLAGGED})).failure is None
 
 
 def test_the_settings_of_a_repository_are_its_own(ask_here: Ask, tmp_path: Path) -> None:
@@ -394,8 +342,7 @@ MIXED: Files = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("split", [1000, 2])
-def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, split: int) -> None:
+def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path) -> None:
     repository(tmp_path / "bare", MIXED)
     git(tmp_path, "clone", "--quiet", "bare", "clone")
     check = [sys.executable, "-m", "tonumpy", "check", "--output-format", "json", "--ignore", "TNP302"]
@@ -404,7 +351,7 @@ def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path, spli
     expected = json.loads(said.stdout.decode().replace(f"{tmp_path}/clone/", ""))
     assert len(expected) == 7  # `build` is left out
     (tmp_path / "list.txt").write_text("bare\n")
-    assert sweep(f"list.txt out --split {split} -- --ignore TNP302").code == 2
+    assert sweep("list.txt out -- --ignore TNP302").code == 2
     found = [json.loads(str(row["report"])) for table in ("findings", "failures") for row in sweep.rows(table)]
     found.sort(key=lambda entry: entry["filename"])
     assert json.dumps(found) == json.dumps(expected)
@@ -457,11 +404,11 @@ def test_a_patch_is_taken_by_git_am(sweep: Sweep, tmp_path: Path) -> None:
     files: Files = {"a.py": FLAGGED, "crlf.py": FLAGGED.replace("\n", "\r\n"), "no_end.py": FLAGGED[:-1], "c.py": CLEAN}
     repository(tmp_path / "bare", files | {odd.replace("\\", "\\\\").replace('"', '\\"'): FLAGGED, "é.py": FLAGGED})
     (tmp_path / "list.csv").write_text("revision,repository\nmain,bare\n")
-    for split in (1, 1000):
-        assert sweep(f"list.csv out{split} --patches p{split} --split {split}").code == 1
-        (patch,) = (tmp_path / f"p{split}").iterdir()
-        git(tmp_path, "clone", "--quiet", "bare", f"clone{split}")
-        clone = tmp_path / f"clone{split}"
+    for number in (1, 2):
+        assert sweep(f"list.csv out{number} --patches p{number}").code == 1
+        (patch,) = (tmp_path / f"p{number}").iterdir()
+        git(tmp_path, "clone", "--quiet", "bare", f"clone{number}")
+        clone = tmp_path / f"clone{number}"
         git(clone, "am", "--quiet", str(patch))
         assert (clone / odd).read_bytes() == (clone / "a.py").read_bytes() == FIXED.encode()
         assert (clone / "crlf.py").read_bytes() == FIXED.replace("\n", "\r\n").encode()
@@ -469,7 +416,7 @@ def test_a_patch_is_taken_by_git_am(sweep: Sweep, tmp_path: Path) -> None:
         assert git(clone, "diff", "--name-only", "HEAD~1", "--", "c.py") == ""
     assert (tmp_path / "p1" / patch.name).read_bytes() == patch.read_bytes()
     patch.unlink()
-    assert sweep("list.csv out1000 --patches p1000").out.startswith("1 repository done, 0 of them")
+    assert sweep("list.csv out2 --patches p2").out.startswith("1 repository done, 0 of them")
     assert patch.read_bytes() == (tmp_path / "p1" / patch.name).read_bytes()
 
 
@@ -581,10 +528,10 @@ def test_the_dashboard_is_named_where_there_is_one() -> None:
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever).start()
         here = f"http://127.0.0.1:{server.server_port}"
-        served = [engine._is_served(f"{here}/{name}") for name in ("status", "without", "gone")]
+        served = [is_served(f"{here}/{name}") for name in ("status", "without", "gone")]
         server.shutdown()
     assert served == [True, False, False]
-    assert not engine._is_served(f"{here}/status")
+    assert not is_served(f"{here}/status")
 
 
 @pytest.mark.slow
@@ -672,35 +619,22 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
 
     process = sweep.start("all out", start_new_session=True)
     until(lambda: finished_repositories() > 0, 300)
-    stopped: dict[int, list[psutil.Process]] = {}  # by worker
     killed: set[int] = set()
 
     def three_are_killed() -> bool:
-        """One worker is stopped amid its work, so that the run is not done before the others have been killed."""
-        for worker in workers_of(process.pid):
-            with contextlib.suppress(psutil.Error):
-                # Not what it starts on the way, to ask for the machine: it is given no task before it is there itself.
-                at_work = [each for each in worker.children() if "tonumpy.sweep.supervisor" in each.cmdline()]
-                if at_work and not stopped:
-                    for each in at_work:
-                        each.suspend()
-                    # It may have been waiting for a task, and may have just ended. The task is a child of its own, of
-                    # which it has yet to take leave.
-                    if all(each.status() == psutil.STATUS_STOPPED and each.children() for each in at_work):
-                        stopped[worker.pid] = at_work
-                    for each in at_work if not stopped else ():
-                        each.resume()
-                elif at_work and worker.pid not in {*stopped, *killed}:
-                    worker.kill()
-                    killed.add(worker.pid)
+        """Workers, each amid its work."""
+        for nannies in workers_of(process.pid):
+            for worker in nannies.children():
+                with contextlib.suppress(psutil.Error):
+                    at_work = any("tonumpy.sweep.repository_task" in each.cmdline() for each in worker.children())
+                    if at_work and len(killed) < 3:
+                        worker.kill()
+                        killed.add(worker.pid)
         return len(killed) >= 3
 
     until(three_are_killed, 300)
     family = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    for each in (each for at_work in stopped.values() for each in at_work):
-        with contextlib.suppress(psutil.Error):
-            each.resume()
     swept = finished(process)
     assert (swept.code, swept.out) == (130, "")
     assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
@@ -765,7 +699,7 @@ def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
     script = 'trap "" INT; exec "$@"'
     run = subprocess.run(["sh", "-c", script, "sh", *command], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
-    assert "6 passed" in run.stdout
+    assert "4 passed" in run.stdout
 
 
 @pytest.mark.slow

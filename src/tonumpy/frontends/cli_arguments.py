@@ -249,7 +249,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sweep(parser: argparse.ArgumentParser) -> None:
-    from tonumpy.sweep.sweep_options import add_options  # saves start-up
+    from tonumpy.sweep.options import add_options  # saves start-up
 
     add_options(parser)
 

@@ -7,8 +7,10 @@ import os
 import random
 import re
 import secrets
+import signal
 import sys
 import tempfile
+from contextlib import contextmanager
 from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,19 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.config import ConfigError
-from tonumpy.sweep.interrupts import Interrupts
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 from tonumpy.sweep.page import check_that_there_is_a_page, page
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from types import FrameType
 
-    from tonumpy.sweep.engine import Engine
-    from tonumpy.sweep.findings_store import Done, Store
-    from tonumpy.sweep.messages import Changed, Target
-    from tonumpy.sweep.sweep_progress import Progress
+    from tonumpy.sweep.cluster import Cluster
+    from tonumpy.sweep.messages import Target
+    from tonumpy.sweep.progress import Progress
+    from tonumpy.sweep.store import Done, Store
 
 CLEAN, FINDINGS, ERRORS, INTERRUPTED = 0, 1, 2, 130
 _NEEDED = ("distributed", "pyarrow", "psutil")
@@ -42,7 +44,7 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
         raise ConfigError(f"sweep needs {', '.join(missing)}: in a clone of tonumpy, run `pip install '.[sweep]'`")
     if not hasattr(os, "fork"):
         raise ConfigError("sweep needs an operating system that can fork processes")
-    from tonumpy.sweep.findings_store import Store, StoreError  # saves start-up: the libraries may be missing
+    from tonumpy.sweep.store import Store, StoreError  # saves start-up: the libraries may be missing
 
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:
@@ -69,8 +71,7 @@ def _orders(arguments: argparse.Namespace) -> Orders:
     if arguments.patches is not None:
         fix = (*arguments.check_options, *(("--unsafe-fixes",) if arguments.unsafe_fixes else ()))
     scratch = os.path.join(tempfile.gettempdir(), f"tonumpy-sweep-{secrets.token_hex(8)}")
-    limits = (arguments.task_timeout, arguments.task_memory, arguments.split)
-    return Orders(tuple(arguments.check_options), fix, scratch, *limits)
+    return Orders(tuple(arguments.check_options), fix, scratch, arguments.task_timeout, arguments.task_memory)
 
 
 def _run_name(options: Sequence[str], config: str | None) -> str:
@@ -89,38 +90,33 @@ def _run_name(options: Sequence[str], config: str | None) -> str:
     return f"{__version__}-{digest.hexdigest()[:12]}"
 
 
-class _Job:
-    """A repository under way: what has come in so far, in the order of its pieces."""
+class _Interrupts:
+    """An interrupt that a library swallows: Arrow clears what Python code that it calls raises."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self.commit: str | None = None
-        self.first = Reply()
-        self.pieces: dict[int, Reply] = {}
-        self.waiting = 0
-        self.failed = False
+    def __init__(self) -> None:
+        self.came = False
 
-    def whole(self) -> Reply:
-        replies = [self.first, *(self.pieces[number] for number in sorted(self.pieces))]
-        cost = replies[0].cost
-        for reply in replies[1:]:
-            cost = cost.plus(reply.cost)
-        return self.first._replace(
-            pieces=(),
-            findings=tuple(entry for reply in replies for entry in reply.findings),
-            errors=tuple(entry for reply in replies for entry in reply.errors),
-            cost=cost,
-        )
+    def check(self) -> None:
+        """Raise KeyboardInterrupt once more if it has been swallowed."""
+        if self.came:
+            raise KeyboardInterrupt
 
-    def changes(self) -> tuple[Changed, ...]:
-        return tuple(change for number in sorted(self.pieces) for change in self.pieces[number].changes)
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Inside, SIGINT is noted before KeyboardInterrupt is raised, unless it is ignored, or is not Python's."""
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
 
+        def note(number: int, frame: FrameType | None) -> None:
+            self.came = True
+            signal.default_int_handler(number, frame)
 
-class _Token(NamedTuple):
-    """Which part of a job a task is: 0 is the first, -1 the making of the patch."""
-
-    job: _Job
-    number: int
+        signal.signal(signal.SIGINT, note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Outcome(NamedTuple):
@@ -144,11 +140,11 @@ class _Run:
         self._failures: list[tuple[Target, Failure]] = []
         self._gone: str | None = None
         self._refreshed = 0.0
-        self.interrupts = Interrupts()
+        self.interrupts = _Interrupts()
 
     def go(self, store: Store) -> None:
-        from tonumpy.sweep.engine import Engine, EngineGoneError  # saves start-up: the libraries may be missing
-        from tonumpy.sweep.sweep_progress import Progress  # saves start-up
+        from tonumpy.sweep.cluster import Cluster, ClusterGoneError  # start-up: the libraries may be missing
+        from tonumpy.sweep.progress import Progress  # start-up
 
         arguments = self._arguments
         workers = arguments.workers or len(os.sched_getaffinity(0))
@@ -156,87 +152,58 @@ class _Run:
         random.shuffle(waiting)  # two runs at once share the work this way
         progress = Progress(len(waiting), quiet=arguments.quiet)
         try:
-            with Engine(arguments.scheduler, workers, self._orders.scratch) as engine:
-                dashboard = None if arguments.quiet else engine.dashboard
+            with Cluster(arguments.scheduler, workers, self._orders.scratch) as cluster:
+                dashboard = None if arguments.quiet else cluster.dashboard
                 if dashboard is not None:
                     progress.say(f"the engine's dashboard: {dashboard}")
                 try:
-                    self._work(store, engine, waiting, progress)
-                except EngineGoneError as error:
-                    self._give_up(store, str(error), {token.job.target for token in _tokens(engine)})
-        except EngineGoneError as error:
-            self._give_up(store, str(error), set())
+                    self._work(store, cluster, waiting, progress)
+                except ClusterGoneError as error:
+                    self._gone = str(error)
+                    for target in sorted(set(cluster.left()) - set(self._outcomes), key=str):
+                        self._fail(store, target, None, Failure("engine", self._gone))
+        except ClusterGoneError as error:
+            self._gone = str(error)
         finally:
             progress.close()
 
-    def _give_up(self, store: Store, reason: str, under_way: set[Target]) -> None:
-        self._gone = reason
-        for target in sorted(under_way - set(self._outcomes), key=str):
-            self._fail(store, target, None, Failure("engine", reason))
-
-    def _work(self, store: Store, engine: Engine, waiting: list[Target], progress: Progress) -> None:
-        self._feed(store, engine, waiting)
+    def _work(self, store: Store, cluster: Cluster, waiting: list[Target], progress: Progress) -> None:
+        self._feed(store, cluster, waiting)
         self.interrupts.check()
-        for token, reply in engine.replies():
-            assert isinstance(token, _Token)
-            before = len(self._outcomes)
-            self._take(store, engine, token, reply)
-            if len(self._outcomes) > before:
-                progress.step(self._outcomes[token.job.target].findings)
-            self._feed(store, engine, waiting)
+        for target, reply in cluster.replies():
+            self._take(store, target, reply)
+            progress.step(self._outcomes[target].findings)
+            self._feed(store, cluster, waiting)
             self.interrupts.check()
 
-    def _feed(self, store: Store, engine: Engine, waiting: list[Target]) -> None:
-        while waiting and engine.wants_more:
+    def _feed(self, store: Store, cluster: Cluster, waiting: list[Target]) -> None:
+        while waiting and cluster.wants_more:
             if monotonic() - self._refreshed > _REFRESH:
                 store.refresh()
                 self._refreshed = monotonic()
             target = waiting.pop()
             known = frozenset(commit for commit, done in store.done(target).items() if self._is_whole(done))
-            engine.submit(_Token(_Job(target), 0), Request(target, self._orders, done=known))
+            cluster.submit(Request(target, self._orders, known))
 
     def _is_whole(self, done: Done) -> bool:
-        """Whether nothing is left to be done, be it only the patch."""
+        """True if nothing is left to be done, not even the patch."""
         folder = self._arguments.patches
         if folder is None:
             return True
         return done.patch is not None and (not done.patch or os.path.exists(os.path.join(folder, done.patch)))
 
-    def _take(self, store: Store, engine: Engine, token: _Token, reply: Reply) -> None:
-        job, target = token.job, token.job.target
-        job.waiting -= 1 if token.number > 0 else 0
-        job.commit = job.commit or reply.commit
+    def _take(self, store: Store, target: Target, reply: Reply) -> None:
         if reply.failure is not None:
-            if not job.failed:
-                job.failed = True
-                self._fail(store, target, job.commit, reply.failure)
+            self._fail(store, target, reply.commit, reply.failure)
         elif reply.known:
             assert reply.commit is not None
             done = store.done(target)[reply.commit]
             self._outcomes[target] = _Outcome(done.commit, done.findings, done.errors, failed=False, earlier=True)
-        elif reply.pieces:
-            job.first, job.waiting = reply, len(reply.pieces)
-            for number, files in enumerate(reply.pieces, 1):
-                engine.submit(_Token(job, number), Request(target, self._orders, reply.commit, files=files))
-        elif token.number == 0:
+        else:
             self._save(store, target, reply)
-        elif token.number > 0:
-            job.pieces[token.number] = reply
-            if job.waiting == 0 and not job.failed:
-                self._finish(store, engine, job)
-        else:
-            self._save(store, target, job.whole()._replace(patch=reply.patch))
-
-    def _finish(self, store: Store, engine: Engine, job: _Job) -> None:
-        """All pieces are there; a patch is made of them together."""
-        changes = job.changes()
-        if changes:
-            engine.submit(_Token(job, -1), Request(job.target, self._orders, job.commit, changes=changes))
-        else:
-            self._save(store, job.target, job.whole())
 
     def _save(self, store: Store, target: Target, reply: Reply) -> None:
-        from tonumpy.sweep.findings_store import StoreError  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
 
         assert reply.commit is not None
         name = None if self._orders.fix is None else ""
@@ -256,7 +223,7 @@ class _Run:
         self._outcomes[target] = _Outcome(commit, 0, 0, failed=True, earlier=False)
 
     def write_page(self, store: Store) -> None:
-        from tonumpy.sweep.findings_store import StoreError  # saves start-up: the libraries may be missing
+        from tonumpy.sweep.store import StoreError  # saves start-up: the libraries may be missing
 
         path = self._arguments.html
         if path is None:
@@ -288,10 +255,6 @@ class _Run:
         if failed or errors or left:
             return ERRORS
         return FINDINGS if findings and not self._arguments.exit_zero else CLEAN
-
-
-def _tokens(engine: Engine) -> list[_Token]:
-    return [token for token in engine.left() if isinstance(token, _Token)]
 
 
 def _patch_name(target: Target, commit: str) -> str:

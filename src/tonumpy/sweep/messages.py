@@ -1,4 +1,4 @@
-"""The values that travel between the command, the workers of the engine and the processes in which files are read."""
+"""The values that travel between the command, the workers of the cluster and the processes that read repositories."""
 
 from __future__ import annotations
 
@@ -34,28 +34,14 @@ class Orders(NamedTuple):
     scratch: str  # a folder of this run's own, on whichever machine a task runs
     seconds: float  # limits of a task
     memory: int  # bytes
-    piece: int  # files with candidates in one task
-
-
-class Changed(NamedTuple):
-    """A file that is repaired, and what it should hold."""
-
-    path: bytes
-    new: bytes
 
 
 class Request(NamedTuple):
-    """A task. Without `files` it is a repository's first; without a commit the commit is still to be found out.
-
-    `done` holds the commits of which all is known already. With `changes` the task is to make a patch of them.
-    """
+    """A task: one repository. `done` holds the commits of which all is known already."""
 
     target: Target
     orders: Orders
-    commit: str | None = None
     done: frozenset[str] = frozenset()
-    files: tuple[str, ...] = ()
-    changes: tuple[Changed, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -78,28 +64,22 @@ class Failure(NamedTuple):
 
 
 class Cost(NamedTuple):
+    """What a task took."""
+
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     memory: int = 0  # bytes, the most that was held at a time
 
-    def plus(self, other: Cost) -> Cost:
-        return Cost(self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds, max(self.memory, other.memory))
-
 
 class Reply(NamedTuple):
-    """What became of a task.
-
-    `pieces` holds the files for further tasks where a repository is too large for one; then nothing has been analysed.
-    """
+    """What became of a task."""
 
     commit: str | None = None
     known: bool = False  # the commit is one of those that were done
     files: int = 0  # all that were looked at, whether they may hold a candidate or not
     candidates: int = 0
-    pieces: tuple[tuple[str, ...], ...] = ()
     findings: tuple[Entry, ...] = ()
     errors: tuple[Entry, ...] = ()
-    changes: tuple[Changed, ...] = ()
     patch: bytes | None = None
     failure: Failure | None = None
     cost: Cost = Cost()

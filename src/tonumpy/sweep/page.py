@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from tonumpy.sweep.findings_store import Kept
+    from tonumpy.sweep.store import Kept
 
 _LENGTH = 12  # digits of a commit that are shown
 _DEEPEST = 200  # folders in one another

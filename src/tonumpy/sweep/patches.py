@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.git_objects import LINK, RepositoryError
 
@@ -12,11 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tonumpy.boundary.git_objects import Repository
-    from tonumpy.sweep.messages import Changed
 
 _AUTHOR = b"tonumpy <tonumpy@users.noreply.github.com>"
 _SUBJECT = b"Take tensors off the graph and to the CPU before they become arrays\n\nRepaired by tonumpy.\n"
 _OPTIONS = ("--stdout", "--no-signature", "--no-renames", "--full-index", "--binary", "--no-ext-diff", "-1")
+
+
+class Changed(NamedTuple):
+    """A file that is repaired, and what it should hold."""
+
+    path: bytes
+    new: bytes
 
 
 def make_patch(repository: Repository, commit: str, changes: Sequence[Changed]) -> bytes:

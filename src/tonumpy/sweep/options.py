@@ -36,13 +36,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="memory limit of a task (default: 4G)"
     )
-    group.add_argument(
-        "--split",
-        type=_count,
-        default=150,
-        metavar="N",
-        help="split repositories with more candidate files (default: 150)",
-    )
     group = parser.add_argument_group("results")
     group.add_argument(
         "--patches", metavar="DIR", help="write the safe fixes of each repository as a patch for `git am`"
