@@ -5,7 +5,7 @@
 breadth.toml names the programs: the repository, its commit, the file, the arguments, the small data that is made
 here, and what of the text is changed for both runs. `--clones` has git directories OWNER+NAME/repo; without it they
 are cloned from GitHub. Results are kept in the work folder, so that a run that was ended goes on; `--again` forgets
-them, `--page` writes docs/rehearsed-programs.md. What the programs import must be installed beside torch.
+them, `--page` writes rehearsed-programs.md, or FILE. What the programs import must be installed beside torch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import breadth_data
 import tomllib
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs/rehearsed-programs.md"
+PAGE = Path("rehearsed-programs.md")
 SEED = "import random, numpy, torch; random.seed(0); numpy.random.seed(0); torch.manual_seed(0)\n"
 NUMBER = r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|nan|inf"
 LOSS = re.compile(rf"(?i)(?:loss|elbo|bpc|ppl|return|reward|mse|error)\w*[^\w\n]{{0,12}}({NUMBER})")

@@ -10,7 +10,7 @@ PATH = Path(__file__).resolve().parent.parent / "docs" / "verified.md"
 HEADER = """\
 # What was run
 
-Written by `python scripts/verify.py`, `python scripts/verify_standin.py`, `python scripts/fuzz.py` and
+Written by `python scripts/verify.py`, `python scripts/fuzz.py` and
 `python scripts/kill_fixes.py`: one section for each environment that they ran in, in the words of that run.
 
 - truth table: each way to convert, with each sort of tensor, does exactly what the rules rest on.
@@ -22,9 +22,6 @@ Written by `python scripts/verify.py`, `python scripts/verify_standin.py`, `pyth
   none gives another value. Functions of tensors on which `tonumpy` is silent are held to the same.
 - random programs: no exception, one fixed point, and no change outside of repairs. A flaw that a run found is mended
   since, and has a test.
-- stand-in: the executable fixtures, and programs that ask for CUDA (not part of this repository), on the stand-in of
-  `tonumpy rehearse --stop` and on the test device: what raises does so in the same row, with the same type and message.
-  A program runs as it is, once for each conversion that a rehearsal finds with all others repaired, and repaired.
 
 The device `toy` is a test device on torch's PrivateUse1 key with host memory behind it.
 """

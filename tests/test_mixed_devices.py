@@ -142,7 +142,7 @@ def test_operators_with_tensors_of_two_devices_are_told(tmp_path: Path) -> None:
         f"tensors of two devices meet: `there`, float32 of shape (3,) on cuda:0, made at mixed.py:{made[0]}; and"
         f" `here`, float32 of shape (3,) on cpu, made at mixed.py:{made[1]}: raises RuntimeError"
     )
-    assert "`Linear.bias`, float32 of shape (1,) on cpu" in messages[_row("nn.Linear(3, 1)(x)")]
+    assert "`Linear.weight`, float32 of shape (1, 3) on cpu" in messages[_row("nn.Linear(3, 1)(x)")]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -522,23 +521,3 @@ def test_the_page_says_what_is_shown(learned: Path, name: str) -> None:
         timeout=180,
     )
     assert run.stdout == shown
-
-
-@pytest.mark.slow
-@needs_torch
-def test_the_picture_is_of_the_page(tmp_path: Path) -> None:
-    """It shows what the command says of the program of the page, but for the places in libraries."""
-    (tmp_path / "learn.py").write_text(block("program", "docs/rehearsal.md"))
-    result = tonumpy(tmp_path, "rehearse", "--output-format", "full", "--", "learn.py")
-    picture = (Path(__file__).parents[1] / "docs/rehearsal.svg").read_text()
-    rows = [unescape(re.sub(r"<[^>]*>", "", row)) for row in re.findall(r"(?m)^<text.*$", picture)]
-    drawn = [row for row in rows if ".py:" not in row]
-    assert drawn[2:] == [row for row in result.out.splitlines() if ".py:" not in row]
-
-
-@pytest.mark.slow
-@needs_torch
-def test_the_table_says_what_is_pretended() -> None:
-    command = [sys.executable, "scripts/write_rehearsal_table.py", "--check"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=180)
-    assert done.returncode == 0, "python scripts/write_rehearsal_table.py brings the table up to date"

@@ -22,12 +22,9 @@ QUICK = {
 }
 LONG = {
     "compare_builds": ["tonumpy", "tonumpy", "examples"],
-    "draw_rehearsal": ["FOLDER/rehearsal.svg"],
     "fuzz": ["--programs", "1", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
     "prove_cache": ["--steps", "2", "examples"],
-    "standin_operators": ["--page", "--every", "70", "--samples", "1", "--output", "FOLDER/rehearsal.md"],
-    "verify_standin": ["--no-fixtures", "FOLDER/program.py"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
 # Tests of these files run them.
@@ -35,7 +32,6 @@ ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
     "measure_breadth": "test_breadth",
-    "write_rehearsal_table": "test_rehearse",
 }
 PROGRAM = """
 import torch

@@ -90,22 +90,17 @@ def test_stop_raises_what_torch_raises(tmp_path: Path) -> None:
 RESTORED = """
     import torch
     import tonumpy.rehearsal.standin as standin
-    from tonumpy.rehearsal.standin import guards
 
     def state():
         owners = [torch, torch._C, torch.accelerator, torch.jit, torch.serialization, torch.random, torch.optim]
         owners += [torch.cuda, torch.cuda.memory, torch.cuda.random, torch.mps, torch.xpu, torch.amp.autocast_mode]
         owners += [torch.backends.cuda, torch.backends.mps, torch.backends.mha, torch.nn.parallel.scatter_gather]
+        owners += [torch._C, torch._VF, torch.nn.functional]
         owners += [torch.Tensor, torch.nn.Module, torch.UntypedStorage, torch.storage._StorageBase, torch.utils.data]
         found = {(id(owner), name): id(value) for owner in owners for name, value in vars(owner).items()}
         for key in ("CUDA", "MPS", "XPU", "CPU"):
             found[key] = sorted(torch._C._dispatch_get_registrations_for_dispatch_key(key))
-        found["kernel"] = torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", "MAIA")
-        found["autocast"] = torch.get_autocast_dtype("maia")
-        found["fast path"] = torch.backends.mha.get_fastpath_enabled()
-        found["fusion"] = torch._C._jit_can_fuse_on_gpu()
         found["available"] = torch.cuda.is_available(), torch.accelerator.is_available()
-        found["guards"] = list(guards.registry())
         return found
 
     def refusal():
@@ -191,7 +186,7 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, kernels, mixing, moves, sparse, storages
+    from tonumpy.rehearsal.standin import conversions, mixing, origins
 
     if sys.argv[1] == "errors":
         warnings.simplefilter("error")
@@ -208,44 +203,22 @@ BROKEN = """
             setattr(module, name, whole)
 
     x, host, net = torch.ones(2, device="cuda"), torch.ones(2), torch.nn.Linear(2, 2)
-    flat = torch.eye(2, device="cuda").to_sparse()
-    breaks(kernels, "to_device_with_bits", lambda: (x + x).tolist())
-    breaks(kernels, "_adapt", lambda: torch.mul(x, 3, out=torch.empty(2, device="cuda")).tolist())
-    breaks(kernels, "_in_places", lambda: torch.sub(x, 1, out=torch.empty(2, device="cuda")).tolist())
-    breaks(moves, "_exchange", lambda: net.cuda()(host).shape)
-    breaks(sparse, "_devices", lambda: (flat * flat).to_dense().tolist())
     breaks(mixing, "event", lambda: x.div(host).tolist())
+    breaks(origins, "words", lambda: x.sub(host).tolist())
     breaks(conversions, "event", lambda: x.numpy().tolist())
     try:
         breaks(conversions, "repaired", lambda: x.numpy())
     except TypeError as error:
         print(str(error)[:20])
-    breaks(kernels, "_host_options", lambda: torch.full((2,), 5.0, device="cuda").tolist())
-    breaks(kernels, "devices", lambda: (host.to("cuda").tolist(), host.cuda().tolist()))
-    breaks(storages, "_tensor", lambda: x.untyped_storage().clone().nbytes())
-    try:
-        torch.full((-2,), 5.0, device="cuda")
-    except RuntimeError as error:
-        print(str(error)[:40])
     print(torch.compile(net)._orig_mod is net)
 """
 BROKEN_SAYS = """\
-[2.0, 2.0]
-[3.0, 3.0]
-[0.0, 0.0]
-torch.Size([2])
-[[1.0, 0.0], [0.0, 1.0]]
 [1.0, 1.0]
+[0.0, 0.0]
 [1.0, 1.0]
 can't convert cuda:0
-[5.0, 5.0]
-([1.0, 1.0], [1.0, 1.0])
-8
-Trying to create tensor with negative di
 True
 """
-OF_TORCH = ("torch.full:", "Tensor.to:", "Tensor.cuda:", "UntypedStorage.clone:")
-NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub.out:", "Tensor.data:", " mul:", "aten::div.Tensor:")
 
 
 @pytest.mark.slow
@@ -253,8 +226,28 @@ NAMES = ("aten.add.Tensor:", "aten.mul.out:", "aten.sub.out:", "Tensor.data:", "
 def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str) -> None:
     done = run(BROKEN, tmp_path, warnings)
     assert (done.code, done.output) == (0, BROKEN_SAYS), done.errors
-    for name in (*NAMES, *OF_TORCH, "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
+    for name in ("div:", "sub:", "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
         assert name in done.errors, name
+
+
+LOST = """
+    import gc
+    import torch
+    x, host = torch.ones(2, device="cuda"), torch.ones(2)
+    unseen = torch._C._from_dlpack(torch._C._to_dlpack(host))  # made by C++ out of sight: it may lie anywhere
+    print((x + unseen).device, (unseen + 1).device, unseen.numpy().tolist(), (unseen + host).numpy().tolist())
+    x + host  # refused: mixed
+    gc.set_threshold(20, 2, 2)
+    kept = [torch.ones(2, device="cuda").view(2)[:1] for _ in range(2000)]
+    del x
+    print({each.device for each in kept}, gc.collect() >= 0)
+"""
+
+
+def test_a_tensor_without_a_mark_is_part_of_no_finding(tmp_path: Path) -> None:
+    done = run(LOST, tmp_path)
+    assert (done.code, done.refused) == (0, marks(LOST)), done.errors
+    assert done.output == "cuda:0 cpu [1.0, 1.0] [2.0, 2.0]\n{device(type='cuda', index=0)} True\n"
 
 
 WRITTEN = """
@@ -295,7 +288,7 @@ RARE = """
 
 
 @pytest.mark.slow
-def test_dtypes_that_dlpack_does_not_know_lie_on_the_device(tmp_path: Path) -> None:
+def test_rare_dtypes_lie_on_the_device(tmp_path: Path) -> None:
     done = run(RARE, tmp_path)
     assert (done.code, done.output) == (0, "cuda:0 torch.bits8 [0, 1, 2, 3] cuda:0\n"), done.errors
 

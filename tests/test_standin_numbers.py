@@ -108,8 +108,7 @@ def test_a_number_stands_for_a_device(tmp_path: Path) -> None:
 def test_torch_is_as_it_was_afterwards() -> None:
     import torch
 
-    from tonumpy.rehearsal.standin import device_numbers
-    from tonumpy.rehearsal.standin.names import Names
+    from tonumpy.rehearsal.standin import type_slots
     from tonumpy.rehearsal.standin.patches import Patches
 
     def of_number() -> str:
@@ -122,7 +121,7 @@ def test_torch_is_as_it_was_afterwards() -> None:
     before, said = vars(torch.device)["__new__"], of_number()
     assert said != "cuda:0"
     patches = Patches()
-    device_numbers.patch(patches, Names("cuda"))
+    type_slots.let_numbers_name_devices(patches)
     assert of_number() == "cuda:0"
     patches.restore()
     assert vars(torch.device)["__new__"] is before

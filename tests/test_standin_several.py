@@ -108,7 +108,7 @@ TWO = "RuntimeError Expected all tensors to be on the same device, but found at 
 FIRST, SECOND = f"{TWO}cuda:1 and cuda:0!\n", f"{TWO}cuda:0 and cuda:1!\n"
 BEYOND = "AcceleratorError CUDA error: invalid device ordinal\n"
 REFUSED_SAY = (
-    FIRST + SECOND + FIRST * 4 + SECOND + FIRST * 3 + "no error cuda:1\n" + BEYOND * 6
+    FIRST + SECOND + FIRST * 8 + "no error cuda:1\n" + BEYOND * 6
     + "AssertionError Invalid device id\nno error cuda:2\n" + f"{TWO}cuda:0 and cpu!\n"
 )  # fmt: skip
 

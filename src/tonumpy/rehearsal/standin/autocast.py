@@ -1,4 +1,4 @@
-"""`torch.autocast(KIND)` -> torch's own autocast of the kind of device that the stand-in is in C++."""
+"""Casts of CUDA's autocast: torch keeps its state for the kind of device, and the casts of its lists are made here."""
 
 from __future__ import annotations
 
@@ -6,39 +6,56 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin import torchscript
+from tonumpy.rehearsal.standin import operator_lists as lists
+from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of
+from tonumpy.rehearsal.standin.state import STATE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.rehearsal.standin.patches import Patches
 
-# How torch's functions name the kind of device; asked without one, they mean CUDA.
-_FUNCTIONS = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
+_FLOATS = frozenset((torch.float16, torch.bfloat16, torch.float32))
+_to = Base.to
+_is_enabled = torch.is_autocast_enabled
 
 
-def patch(patches: Patches, kind: str) -> None:
-    """Redirect autocast until `patches` are restored."""
-    for name in _FUNCTIONS:
-        torchscript.replace(patches, name, _redirected(getattr(torch, name), kind))
+def patch(patches: Patches) -> None:
+    """Let `torch.autocast` of the kind of device be had until `patches` are restored."""
     is_available = torch._C._is_autocast_available
 
     def is_autocast_available(device_type: str) -> bool:
-        return True if device_type == kind else bool(is_available(device_type))
+        return True if device_type == STATE.kind else bool(is_available(device_type))
 
-    patches.replace(torch._C, "_is_autocast_available", is_autocast_available)
-    before = torch.get_autocast_dtype("maia")
-    patches.on_exit(lambda: torch.set_autocast_dtype("maia", before))
-    torch.set_autocast_dtype("maia", torch.float16)
+    for owner in (torch._C, torch.amp.autocast_mode):
+        for name in ("_is_autocast_available", "is_autocast_available"):
+            if hasattr(owner, name):
+                patches.replace(owner, name, is_autocast_available)
+    patches.replace(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
 
 
-def _redirected(function: Any, kind: str) -> Any:
-    takes_no_kind = function.__name__ in ("is_autocast_enabled", "set_autocast_enabled")
+def casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with the casts of CUDA's autocast before it, where its lists name it."""
+    if name not in lists.LOWER and name not in lists.FULL:
+        return function
+    is_lower = name in lists.LOWER
 
-    def redirected(*args: Any, **kwargs: Any) -> Any:
-        if args and args[0] == kind:
-            return function("maia", *args[1:], **kwargs)
-        if takes_no_kind and kind == "cuda" and not (args and isinstance(args[0], str)) and not kwargs:
-            return function("maia", *args)
+    def cast(*args: Any, **kwargs: Any) -> Any:
+        kind = STATE.kind
+        if not _is_enabled(kind) or (not is_lower and kwargs.get("dtype") is not None):
+            return function(*args, **kwargs)
+        dtype = torch.get_autocast_dtype(kind) if is_lower else torch.float32
+        args = tuple(_cast(each, dtype) for each in args)
+        kwargs = {key: _cast(each, dtype) for key, each in kwargs.items()}
         return function(*args, **kwargs)
 
-    redirected.__name__ = function.__name__
-    return redirected
+    return cast
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, Tensor):
+        if value.dtype in _FLOATS and value.dtype is not dtype and mark_of(value).pretended:
+            return _to(value, dtype)
+    elif type(value) is list or type(value) is tuple:
+        return type(value)(_cast(each, dtype) for each in value)
+    return value

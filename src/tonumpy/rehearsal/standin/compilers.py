@@ -1,49 +1,60 @@
-"""What would compile -> the same, run as plain Python on the stand-in."""
+"""Functions of torch that would compile: the same code, run as plain Python on the stand-in."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch._dynamo  # whole before anything is replaced: it compares what torch has with what it expects
 
-from tonumpy.rehearsal.standin.compiled_code import compiled, excepted
-from tonumpy.rehearsal.standin.memory import INNER, is_inner
+from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
 
+_DYNAMO = "torch._dynamo"
 
-def patch(patches: Patches, names: Names) -> None:
-    """Make them work until `patches` are restored."""
+
+def patch(patches: Patches) -> None:
+    """Make them work until `patches` are restored; torch._dynamo, which is slow to import, once something has."""
     patches.replace(torch, "compile", _Compile())
-    patches.replace(torch._dynamo.OptimizedModule, "_initialize", _initializing(torch._dynamo.OptimizedModule))
-    disable = _disabling(torch._dynamo.disable)
-    for owner in (torch.compiler, torch._dynamo):
-        patches.replace(owner, "disable", disable)
-    _run_eagerly(patches)
-    _without_nested_memory(patches, names)
-    _without_fast_path(patches)
-    _without_fusion(patches)
-    _with_foreach(patches)
+    patches.replace(torch.compiler, "disable", _disabling(torch.compiler.disable))
     _without_device_events(patches)
+    if _DYNAMO in sys.modules:
+        _patch_dynamo(patches)
+        return
+
+    def begin() -> None:
+        leave()
+        _patch_dynamo(patches)
+
+    def leave() -> None:
+        if hook in sys.meta_path:
+            sys.meta_path.remove(hook)
+
+    hook = WaitForImport(_DYNAMO, begin)
+    sys.meta_path.insert(0, hook)
+    patches.on_exit(leave)
 
 
-def _without_nested_memory(patches: Patches, names: Names) -> None:
-    """A nested tensor that is no jagged one holds all its parts in a memory which only known devices have."""
-    make = torch.nested.nested_tensor
+def _patch_dynamo(patches: Patches) -> None:
+    dynamo: Any = sys.modules[_DYNAMO]
+    patches.replace(dynamo.OptimizedModule, "_initialize", _initializing(dynamo.OptimizedModule))
+    patches.replace(dynamo, "disable", _disabling(dynamo.disable))
+    reset = dynamo.reset
 
-    def nested_tensor(tensor_list: Any, **options: Any) -> Any:
-        layout = options.get("layout")
-        if layout in (None, torch.strided) and is_inner(names.inner(options.get("device"))):
-            warn("torch.nested.nested_tensor: it stays on the CPU, and with layout=torch.jagged it does not")
-            hosts = [each.cpu() if isinstance(each, torch.Tensor) else each for each in tensor_list]
-            return make(hosts, **(options | {"device": "cpu"}))
-        return make(tensor_list, **options)
+    def reset_(*args: Any, **options: Any) -> Any:
+        try:
+            return reset(*args, **options)
+        except ImportError:  # it looks for graphs of CUDA, which this build has no code for
+            return None
 
-    patches.replace(torch.nested, "nested_tensor", nested_tensor)
+    patches.replace(dynamo, "reset", reset_)
+    set_stance = getattr(torch.compiler, "set_stance", None)
+    if set_stance is not None:
+        eager = set_stance("force_eager")
+        patches.on_exit(lambda: eager.__exit__(None, None, None))
 
 
 class _Compile:
@@ -61,6 +72,10 @@ class _Compile:
             warn("torch.compile: on a stand-in accelerator the code runs as it is")
         if options.get("disable") or not callable(model):
             return model
+        import torch._dynamo  # start-up
+
+        from tonumpy.rehearsal.standin.compiled_numpy import compiled  # start-up
+
         if not hasattr(torch.compiler, "set_stance"):  # before torch 2.6
             return model if isinstance(model, torch.nn.Module) else compiled(model)
         made = torch._dynamo.optimize("eager")(model)
@@ -69,6 +84,8 @@ class _Compile:
 
 def _initializing(kind: Any) -> Any:
     """A module is wrapped again when it has been copied or unpickled."""
+    from tonumpy.rehearsal.standin.compiled_numpy import compiled, excepted  # start-up
+
     initialize = kind._initialize
 
     def initializing(self: Any) -> None:
@@ -85,51 +102,12 @@ def _disabling(disable: Any) -> Any:
     def disabling(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
         if fn is None:
             return lambda given: disabling(given, recursive, **options)
+        from tonumpy.rehearsal.standin.compiled_numpy import excepted  # start-up
+
         made = disable(fn, recursive, **options)
         return made if isinstance(made, (type, torch.nn.Module)) else excepted(made, with_calls=recursive)
 
     return disabling
-
-
-def _run_eagerly(patches: Patches) -> None:
-    """Let what is compiled run as it is, and nothing be left to reset but that."""
-    reset = torch._dynamo.reset
-
-    def reset_(*args: Any, **options: Any) -> Any:
-        try:
-            return reset(*args, **options)
-        except ImportError:  # it looks for graphs of CUDA, which this build has no code for
-            return None
-
-    patches.replace(torch._dynamo, "reset", reset_)
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    if set_stance is not None:
-        eager = set_stance("force_eager")
-        patches.on_exit(lambda: eager.__exit__(None, None, None))
-
-
-def _without_fast_path(patches: Patches) -> None:
-    """The fast path of attention makes nested tensors, which the stand-in cannot have."""
-    mha = getattr(torch.backends, "mha", None)
-    if mha is not None and mha.get_fastpath_enabled():
-        mha.set_fastpath_enabled(False)
-        patches.on_exit(lambda: mha.set_fastpath_enabled(True))
-
-
-def _with_foreach(patches: Patches) -> None:
-    """What handles many tensors at once asks C++ for their device, and whether that has operators for this."""
-    utils = torch.utils._foreach_utils
-    supported = getattr(utils, "_get_foreach_kernels_supported_devices", None)
-    if supported is not None:
-        patches.replace(utils, supported.__name__, lambda: [*supported(), INNER.type])
-
-
-def _without_fusion(patches: Patches) -> None:
-    """TorchScript would have code for a GPU made."""
-    can_fuse = getattr(torch._C, "_jit_can_fuse_on_gpu", None)
-    if can_fuse is not None and can_fuse():
-        torch._C._jit_override_can_fuse_on_gpu(False)
-        patches.on_exit(lambda: torch._C._jit_override_can_fuse_on_gpu(True))
 
 
 def _without_device_events(patches: Patches) -> None:

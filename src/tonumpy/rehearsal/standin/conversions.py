@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin import kernels
-from tonumpy.rehearsal.standin.compiled_code import array_of, is_compiled
+from tonumpy.rehearsal.standin.compiled_code import is_compiled
 from tonumpy.rehearsal.standin.event_of import event
+from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on
 from tonumpy.rehearsal.standin.sharing import Sharing
+from tonumpy.rehearsal.standin.state import CPU
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Event, Observer, Reason, Way
     from tonumpy.rehearsal.standin.copies import Copies
     from tonumpy.rehearsal.standin.handlers import Handlers
-    from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.stacks import Stacks
 
-Tensor = torch.Tensor
-_numpy = torch._C.TensorBase.numpy
+_numpy = Base.numpy
 _dlpack = Tensor.__dlpack__
 _HALF = {torch.complex32: torch.complex64}
 
@@ -37,7 +35,6 @@ class Conversions:
         self,
         observer: Observer,
         stacks: Stacks,
-        names: Names,
         note: Callable[[Event], None],
         handlers: Handlers,
         copies: Copies,
@@ -47,18 +44,15 @@ class Conversions:
         self._copies = copies
         self._here = threading.local()  # `is_converting`: with a mode of functions torch comes back here
         self._handlers = handlers
-        self._names = names
         self._note = note  # is given each that is not refused
         self._sharing = Sharing(observer)
         self._observer = observer
         self._stacks = stacks
         self._stop = stop
-        self._excused: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
         self_, convert = self, self._convert
-        patches.on_exit(lambda: setattr(kernels, "on_result", None))
 
         def numpy_(self: Any, *, force: bool = False) -> Any:
             return convert(self, "numpy", force=force)
@@ -87,6 +81,7 @@ class Conversions:
             replacement.__name__ = name
             replacement.__qualname__ = f"Tensor.{name}"
             patches.replace(Tensor, name, replacement)
+        patches.replace(Tensor, "__dlpack_device__", _dlpack_device)
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if getattr(self._here, "is_converting", False):
@@ -104,18 +99,17 @@ class Conversions:
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
             self._tell_of_compiled(tensor, way)
-            return array_of(tensor, made) if way == "numpy" else made
-        if reasons and self._excused and _storage(tensor) in self._excused:
+            if way == "array":
+                return made
+            from tonumpy.rehearsal.standin.traced_arrays import traced  # start-up
+
+            return traced(made, tensor)
+        if reasons and mark_of(tensor).excused:
             return repaired(tensor)  # it is there for a fault that was told
-        error = None
+        error = _error(tensor, reasons[0]) if reasons else None
         made = None
         if not reasons:
-            made = _numpy(tensor, force=force)
-        else:
-            try:
-                made = _numpy(tensor)
-            except (TypeError, RuntimeError) as refusal:
-                error = refusal
+            made = _numpy(tensor.cpu() if mark_of(tensor).pretended else tensor, force=force)
         is_handled = error is not None and self._is_handled(error)
         try:
             self._tell(tensor, made, way, reasons, error, is_handled=is_handled)
@@ -128,7 +122,7 @@ class Conversions:
                 return repaired(tensor)
             except Exception as problem:
                 warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
-        raise type(error)(self._names.in_text(str(error))) from None
+        raise error
 
     def _exported(self, tensor: Any, options: dict[str, Any], *, is_for_numpy: bool) -> Any:
         """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
@@ -137,7 +131,7 @@ class Conversions:
         reasons += ["bit"] if tensor.is_conj() else []
         error: BufferError | RuntimeError
         try:
-            made = _dlpack(tensor, **options)
+            made = _dlpack(tensor, **_on_host(options))
             if tensor.is_cpu or not is_for_numpy:
                 return made
             reasons, error = ["device"], _of_numpy("Unsupported device in DLTensor.")
@@ -152,27 +146,19 @@ class Conversions:
         if self._stop or is_handled:
             raise error
         with torch.no_grad():
-            detached = torch._C.TensorBase.detach(tensor).resolve_conj()
-            return _dlpack(detached.cpu() if is_for_numpy else detached, **options)
+            return _dlpack(Base.detach(tensor).resolve_conj(), **_on_host(options))
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
         """What NumPy made of a tensor that it was refused, as torch gives it where nothing is refused: a tensor, where
-        the other is. A repair may give an array in its place, so nothing more is told of it."""
-        there = made.to(torch._C.TensorBase.device.__get__(tensor))
+        the other is. A repair may give an array in its place, so nothing more is told of it, nor of what is computed
+        of such tensors alone."""
+        there = made.clone() if isinstance(made, Tensor) else made
+        if not isinstance(there, Tensor):
+            return there
+        there.untyped_storage().mark = on(mark_of(tensor).place, excused=True)
         if tensor.requires_grad and torch.is_grad_enabled() and there.is_floating_point():
             there = _WithoutHistory.apply(tensor, there)
-        self._excused.add(_storage(there))
-        kernels.on_result = self._spread
         return there
-
-    def _spread(self, given: Any, result: Any) -> Any:
-        """What is computed of such tensors alone is one, too."""
-        tensors = list(kernels.tensors_in(given))
-        if tensors and all(_storage(each) in self._excused for each in tensors if each.layout is torch.strided):
-            for each in kernels.tensors_in((result,)):
-                if each.layout is torch.strided:
-                    self._excused.add(_storage(each))
-        return result
 
     def _is_handled(self, error: TypeError | RuntimeError) -> bool:
         try:
@@ -198,7 +184,7 @@ class Conversions:
         *,
         is_handled: bool,
     ) -> None:
-        told = None if error is None else (type(error).__name__, self._names.in_text(str(error)))
+        told = None if error is None else (type(error).__name__, str(error))
         happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
         self._observer(happened, tensor)
         if error is None:
@@ -234,8 +220,28 @@ def _of_numpy(text: str) -> BufferError | RuntimeError:
     return RuntimeError(text) if version < (2, 5) else BufferError(text)
 
 
-def _storage(tensor: Any) -> Any:
-    return tensor.untyped_storage() if tensor.layout is torch.strided else None
+def _on_host(options: dict[str, Any]) -> dict[str, Any]:
+    """torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another."""
+    return {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    mark = mark_of(self)
+    return (2, mark.place.index) if mark.pretended else (1, 0)
+
+
+def _error(tensor: Any, reason: Reason) -> TypeError | RuntimeError:
+    """torch's error: torch itself is asked, where the CPU refuses the same."""
+    if reason == "device":
+        return TypeError(
+            f"can't convert {tensor.device} device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    try:
+        _numpy(tensor)
+    except (TypeError, RuntimeError) as error:
+        return error
+    return RuntimeError("Can't call numpy() on this tensor.")
 
 
 def refused(tensor: Any) -> tuple[Reason, ...]:
@@ -272,7 +278,7 @@ def _has_dtype(dtype: Any) -> bool:
 def repaired(tensor: Any) -> Any:
     """The array that the repaired code gives."""
     with torch.no_grad():
-        plain = torch._C.TensorBase.detach(tensor).cpu()
+        plain = Base.detach(tensor).to(CPU)
         if plain.layout is not torch.strided:
             plain = plain.to_dense()
         if plain.is_quantized:

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin import graphs, libraries, streams
-from tonumpy.rehearsal.standin.memory import here, is_inner, number_of
-from tonumpy.rehearsal.standin.several import on_device
+from tonumpy.rehearsal.standin.marks import mark_of, tensors_in
+from tonumpy.rehearsal.standin.state import STATE, on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
 from tonumpy.rehearsal.standin.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.rehearsal.standin.names import Names
     from tonumpy.rehearsal.standin.patches import Patches
 
 _MEMORY = 16 * 2**30
 _NOTHING = (
-    "_lazy_init init ipc_collect reset_accumulated_memory_stats"
+    "ipc_collect reset_accumulated_memory_stats"
     " set_per_process_memory_fraction set_sync_debug_mode _record_memory_history _set_allocator_settings"
     " _sleep"
 ).split()
@@ -91,10 +90,10 @@ class _Marks:
         return _constant(name, 0)
 
 
-def _of_memory(usage: Usage, names: Names) -> dict[str, Any]:
+def _of_memory(usage: Usage) -> dict[str, Any]:
     def at(device: Any) -> int:
-        number = _number(device, names)
-        return here.number if number is None else number
+        number = _number(device)
+        return STATE.here.number if number is None else number
 
     def counted(name: str) -> Callable[..., int]:
         return lambda device=None: usage.asked(name, at(device))
@@ -115,13 +114,12 @@ def _of_memory(usage: Usage, names: Names) -> dict[str, Any]:
     return found
 
 
-def answers(names: Names, usage: Usage) -> dict[str, Any]:
+def answers(usage: Usage) -> dict[str, Any]:
     """What the module of the device answers: a function or class for each of its names."""
     found: dict[str, Any] = {}
     for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
         found.update({name: _constant(name, value) for name in group})
     values: dict[str, Any] = {
-        "device_count": names.count,
         "get_device_name": "Stand-in",
         "get_name": "Stand-in",
         "get_device_capability": (8, 0),
@@ -135,32 +133,42 @@ def answers(names: Names, usage: Usage) -> dict[str, Any]:
         "memory_summary": "",
         "get_allocator_backend": "native",
         "list_gpu_processes": "",
-        "get_device_properties": _properties(names.kind),
+        "get_device_properties": _properties(STATE.kind),
     }
     found.update({name: _constant(name, value) for name, value in values.items()})
-    found |= _of_memory(usage, names)
+    found |= _of_memory(usage)
     found["get_amp_supported_dtype"] = lambda: [torch.float16, torch.bfloat16]
-    found["get_rng_state"] = lambda device=names.device: torch.get_rng_state()  # noqa: ARG005
+    found["get_rng_state"] = lambda device=None: torch.get_rng_state()  # noqa: ARG005
     found |= _seeds()
-    found["get_rng_state_all"] = lambda: [torch.get_rng_state()] * names.count
+    found["get_rng_state_all"] = lambda: [torch.get_rng_state()] * STATE.count
     found |= {"Stream": Stream, "Event": Event}
     found |= {"stream": StreamContext, "StreamContext": StreamContext}
-    found["default_stream"] = lambda device=None: streams.default(_number(device, names))
-    found["current_stream"] = lambda device=None: streams.current(_number(device, names))
-    found |= {"set_device": _setting(names), "current_device": lambda: here.number}
-    found |= {"device": _context_of(names), "device_of": _context_of_tensor()}
-    found["get_device_properties"] = _checked(found["get_device_properties"], names)
-    found["get_device_name"] = _checked(found["get_device_name"], names)
-    found["get_device_capability"] = _checked(found["get_device_capability"], names)
+    found["default_stream"] = lambda device=None: streams.default(_number(device))
+    found["current_stream"] = lambda device=None: streams.current(_number(device))
+    found |= {"set_device": _set_device, "current_device": lambda: STATE.here.number}
+    found |= {"device": _Device, "device_of": _DeviceOf}
+    found["get_device_properties"] = _checked(found["get_device_properties"])
+    found["get_device_name"] = _checked(found["get_device_name"])
+    found["get_device_capability"] = _checked(found["get_device_capability"])
+    found |= {"is_available": _is_available, "device_count": _count}
+    found |= {"init": STATE.begin_device, "_lazy_init": STATE.begin_device}
     return found | {"set_stream": streams.set_current, "synchronize": streams.synchronize}
 
 
-def _checked(answer: Callable[..., Any], names: Names) -> Callable[..., Any]:
+def _is_available() -> bool:
+    return STATE.count > 0
+
+
+def _count() -> int:
+    return STATE.count
+
+
+def _checked(answer: Callable[..., Any]) -> Callable[..., Any]:
     """The answer for a device, which must be there."""
 
     def checked(device: Any = None) -> Any:
         try:
-            names.inner(device)
+            STATE.place(device)
         except RuntimeError:
             raise AssertionError("Invalid device id") from None
         return answer()
@@ -174,49 +182,45 @@ def _properties(kind: str) -> Any:
     return named(**_PROPERTIES, **(_OF_XPU if kind == "xpu" else {}))
 
 
-def _number(device: Any, names: Names) -> int | None:
+def _number(device: Any) -> int | None:
     """Of a device; None is the current one. It must be there."""
     if device is None or (isinstance(device, Integral) and int(device) < 0):
         return None
-    if not is_inner(names.inner(device)):
-        raise ValueError(f"Expected a {names.kind} device, but got: {device}")
-    index = device if isinstance(device, Integral) else torch.device(device).index
-    return None if index is None else int(index)
+    place = STATE.place(device)
+    if place is None:
+        raise ValueError(f"Expected a {STATE.kind} device, but got: {device}")
+    return int(place.index)
 
 
-def _setting(names: Names) -> Callable[[Any], None]:
-    def set_device(device: Any) -> None:
-        number = _number(device, names)
-        if number is not None:
-            here.number = number
-
-    return set_device
+def _set_device(device: Any) -> None:
+    number = _number(device)
+    if number is not None:
+        STATE.here.number = number
 
 
-def _context_of(names: Names) -> type[on_device]:
-    class device(on_device):  # noqa: N801
-        """`with torch.cuda.device(...)`."""
+class _Device(on_device):
+    """`with torch.cuda.device(...)`."""
 
-        def __init__(self, device: Any = None) -> None:
-            self.idx = -1 if device is None else getattr(torch.device(device), "index", device)
-            self._wanted = device
-            super().__init__(None)
+    def __init__(self, device: Any = None) -> None:
+        self.idx = -1 if device is None else getattr(torch.device(device), "index", device)
+        self._wanted = device
+        super().__init__(None)
 
-        def __enter__(self) -> None:
-            self._number = _number(self._wanted, names)
-            super().__enter__()
-
-    return device
+    def __enter__(self) -> None:
+        self._number = _number(self._wanted)
+        super().__enter__()
 
 
-def _context_of_tensor() -> type[on_device]:
-    class device_of(on_device):  # noqa: N801
-        """`with torch.cuda.device_of(tensor)`."""
+class _DeviceOf(on_device):
+    """`with torch.cuda.device_of(tensor)`."""
 
-        def __init__(self, obj: Any) -> None:
-            super().__init__(number_of(obj) if getattr(obj, "is_maia", False) else None)
+    def __init__(self, obj: Any) -> None:
+        place = mark_of(obj).place if isinstance(obj, torch.Tensor) else None
+        super().__init__(None if place is None else place.index)
 
-    return device_of
+
+for _kind, _name in ((_Device, "device"), (_DeviceOf, "device_of")):
+    _kind.__name__ = _kind.__qualname__ = _name
 
 
 def _seeds() -> dict[str, Any]:
@@ -241,60 +245,82 @@ def _seeds() -> dict[str, Any]:
     return found | {"set_rng_state": set_rng_state, "set_rng_state_all": set_rng_state_all}
 
 
-def patch(patches: Patches, names: Names) -> None:
+def patch(patches: Patches) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
     for kind in (Stream, Event):
-        patches.replace(kind, "device", property(lambda self: torch.device(names.kind, self.device_index)))
-    usage = Usage()
-    patches.on_exit(usage.end)
-    found = answers(names, usage)
-    module = getattr(torch, names.kind, None)
+        patches.replace(kind, "device", property(lambda self: torch.device(STATE.kind, self.device_index)))
+    usage = Usage(patches)
+    found = answers(usage)
+    module = getattr(torch, STATE.kind, None)
     if module is None:
-        module = types.ModuleType(f"torch.{names.kind}")
-        patches.replace(torch, names.kind, module)
+        module = types.ModuleType(f"torch.{STATE.kind}")
+        patches.replace(torch, STATE.kind, module)
         patches.put(__import__("sys").modules, module.__name__, module)
     own = [module, *(getattr(module, part) for part in ("memory", "random") if hasattr(module, part))]
     for name, answer in found.items():
-        if names.kind == "mps" and name in ("Stream", "stream", "current_stream", "device"):
+        if STATE.kind == "mps" and name in ("Stream", "stream", "current_stream", "device"):
             continue
         for place, owner in enumerate(own):
             if place == 0 or name in vars(owner):
                 patches.replace(owner, name, answer)
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Marks())
-    if names.kind == "cuda":
+    if STATE.kind == "cuda":
         libraries.patch(patches)
         graphs.patch(patches)
-    if names.kind != "mps":
+    if STATE.kind != "mps":
         for name, kind in (("Stream", Stream), ("Event", Event)):
             if hasattr(torch, name):
                 patches.replace(torch, name, kind)
     if hasattr(torch._C, "_get_accelerator"):
-        accelerator = torch.device(names.kind)
+        accelerator = torch.device(STATE.kind)
         patches.replace(torch._C, "_get_accelerator", lambda check=False: accelerator)  # noqa: ARG005
-    _patch_backends(patches, names)
-    _patch_accelerator(patches, names, found)
+    _patch_groups(patches)
+    _patch_backends(patches)
+    _patch_accelerator(patches, found)
 
 
-def _patch_backends(patches: Patches, names: Names) -> None:
+def _patch_groups(patches: Patches) -> None:
+    """Optimizers group tensors in C++, which names the CPU."""
+    group = torch._C._group_tensors_by_device_and_dtype
+
+    def grouped(lists: Any, with_indices: bool = False) -> Any:
+        groups = group(lists, with_indices)
+        places = {mark_of(each).place for each in tensors_in(lists)}
+        if len(places) < 2 and not any(place.type != "cpu" for place in places):
+            return groups
+        found: dict[Any, Any] = {}
+        for (_, dtype), (columns, numbers) in groups.items():
+            for at, number in enumerate(numbers or range(len(columns[0]))):
+                first = next(column[at] for column in columns if column and column[at] is not None)
+                into = found.setdefault((mark_of(first).place, dtype), ([[] for _ in columns], []))
+                for column, taken in zip(columns, into[0], strict=True):
+                    taken.extend(column[at : at + 1])
+                into[1].append(number)
+        return found if with_indices else {key: (columns, []) for key, (columns, _) in found.items()}
+
+    patches.replace(torch._C, "_group_tensors_by_device_and_dtype", grouped)
+
+
+def _patch_backends(patches: Patches) -> None:
     cudnn = torch.backends.cudnn
     acceptable = cudnn.is_acceptable
     # It would warn of a device that cuDNN was not built for. Nothing follows from the answer but that.
-    patches.replace(cudnn, "is_acceptable", lambda tensor: not tensor.is_maia and acceptable(tensor))
-    backend = getattr(torch.backends, names.kind, None)
+    patches.replace(cudnn, "is_acceptable", lambda tensor: not mark_of(tensor).pretended and acceptable(tensor))
+    backend = getattr(torch.backends, STATE.kind, None)
     for name in ("is_built", "is_available"):
         if name in vars(backend or object):
             patches.replace(backend, name, _constant(name, True))
 
 
-def _patch_accelerator(patches: Patches, names: Names, found: dict[str, Any]) -> None:
+def _patch_accelerator(patches: Patches, found: dict[str, Any]) -> None:
     accelerator = getattr(torch, "accelerator", None)
     if accelerator is None:
         return
-    kind = torch.device(names.kind)
+    kind = torch.device(STATE.kind)
     of_its_own: dict[str, Any] = {
-        "is_available": _constant("is_available", True),
-        "device_count": _constant("device_count", names.count),
+        "is_available": _is_available,
+        "device_count": _count,
         "current_accelerator": _constant("current_accelerator", kind),
         "current_device_index": found["current_device"],
         "current_device_idx": found["current_device"],

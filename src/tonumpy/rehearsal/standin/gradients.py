@@ -60,8 +60,9 @@ class Gradients:
             patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_cut))
         for name in _NUMBERS:
             patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_number))
-        data = vars(Tensor)["data"]  # a property since moves.py
-        patches.replace(Tensor, "data", property(self._watched(data.fget, self._note_cut), data.fset))
+        data = torch._C.TensorBase.data
+        get = self._watched(lambda self_: data.__get__(self_), self._note_cut, "data")
+        patches.replace(Tensor, "data", property(get, data.__set__))
         backward = Tensor.backward
 
         @functools.wraps(backward)
@@ -84,8 +85,8 @@ class Gradients:
             self._tell(waiting.found)
         self._waiting.clear()
 
-    def _watched(self, function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
-        name = getattr(function, "__name__", "data")
+    def _watched(self, function: Callable[..., Any], note: Callable[[Any], None], name: str = "") -> Callable[..., Any]:
+        name = name or function.__name__
 
         def watched(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if self_.requires_grad and not sys._getframe(1).f_code.co_filename.startswith(_OF_TORCH):

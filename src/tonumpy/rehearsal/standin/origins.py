@@ -1,34 +1,30 @@
-"""A tensor -> its name in the user's own code, and the line of that which made it or moved it where it is."""
+"""Names a tensor in the user's own code, and the line that made it or moved it where it is."""
 
 from __future__ import annotations
 
 import ast
-import functools
 import os
 import sys
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from tonumpy.rehearsal.holders import holders_of
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.marks import WITHOUT_STORAGE, storage_of
 from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from tonumpy.rehearsal.standin.patches import Patches
-
 _MOST_FRAMES = 60
 _MOST_SIZES = 3
 
 
 class _Origin(NamedTuple):
-    """`place`: the code, and where in it; the line, which takes Python a search, is asked for where it is told."""
+    """`instruction` is the place in the code; its line, which takes Python a search, is looked up when it is told."""
 
-    reference: weakref.ref[Any]
     how: str
     code: CodeType
     instruction: int
@@ -39,63 +35,54 @@ class _Origin(NamedTuple):
         return self.code.co_filename, next(rows, None) or self.code.co_firstlineno
 
 
-class Origins:
-    """Remembers the tensors that Python code made or moved, as long as they live."""
+def note(tensor: Any, how: str) -> Any:
+    """Remember the user's line that is running as the one that made the memory of a tensor, and return the tensor."""
+    frame = own_frame(2, _MOST_FRAMES)
+    if frame is not None and isinstance(tensor, torch.Tensor):
+        try:
+            with torch._C.DisableTorchFunction():
+                storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
+        except WITHOUT_STORAGE:
+            pass
+    return tensor
 
-    def __init__(self) -> None:
-        self._known: dict[int, _Origin] = {}
 
-    def patch(self, patches: Patches) -> None:
-        """Let torch exchange tensors, which it does not where references to them are left, until `patches` are
-        restored."""
-        swap = torch.utils.swap_tensors
-
-        @functools.wraps(swap)
-        def swap_tensors(t1: Any, t2: Any) -> None:
-            for each in (t1, t2):
-                self._known.pop(id(each), None)
-            swap(t1, t2)
-
-        patches.replace(torch.utils, "swap_tensors", swap_tensors)
-
-    def note(self, tensor: Any, how: str) -> Any:
-        """The tensor, which the caller's caller has got."""
-        frame = _own_frame(2)
-        if frame is not None and isinstance(tensor, torch.Tensor):
-            key, known = id(tensor), self._known
-            reference = weakref.ref(tensor, lambda _: known.pop(key, None))
-            known[key] = _Origin(reference, how, frame.f_code, frame.f_lasti)
-        return tensor
-
-    def words(self, tensor: Any) -> str:
-        """ "`target`, float32 of shape (8, 2) on cpu, made at train.py:9"."""
-        frame = _own_frame(1)
-        name = None if frame is None else _name(tensor, frame)
-        sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
-        what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
-        found = self._known.get(id(tensor))
-        if found is not None and found.reference() is tensor:
-            where = f", {found.how} at {_shown(*found.place)}"
-        else:
-            row = None if frame is None or name is None else _bound(frame, name)
-            where = "" if row is None or frame is None else f", bound at {_shown(frame.f_code.co_filename, row)}"
-        return f"`{name}`, {what}{where}" if name else f"{what}{where}"
+def words(tensor: Any) -> str:
+    """ "`target`, float32 of shape (8, 2) on cpu, made at train.py:9"."""
+    frame = own_frame(1)
+    name = None if frame is None else _name(tensor, frame)
+    sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
+    what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
+    origin = _origin_of(tensor)
+    if origin is not None:
+        where = f", {origin.how} at {shown(*origin.place)}"
+    else:
+        row = None if frame is None or name is None else _bound(frame, name)
+        where = "" if row is None or frame is None else f", bound at {shown(frame.f_code.co_filename, row)}"
+    return f"`{name}`, {what}{where}" if name else f"{what}{where}"
 
 
 def place_of_caller() -> str:
     """Where the user's own code is: "train.py:9"."""
-    frame = _own_frame(1)
-    return "an unknown place" if frame is None else _shown(frame.f_code.co_filename, frame.f_lineno)
+    frame = own_frame(1)
+    return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
 
 
-def _own_frame(depth: int) -> FrameType | None:
-    """The innermost frame of the user's own code."""
+def own_frame(depth: int, most: int = 1_000_000) -> FrameType | None:
+    """The innermost frame of the user's own code, among the `most` innermost ones."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    left = _MOST_FRAMES
-    while frame is not None and left and not is_own(frame.f_code.co_filename):
+    while frame is not None and most and not is_own(frame.f_code.co_filename):
         frame = frame.f_back
-        left -= 1
-    return frame if left else None
+        most -= 1
+    return frame if most else None
+
+
+def _origin_of(tensor: Any) -> _Origin | None:
+    try:
+        found: _Origin | None = getattr(storage_of(tensor), "origin", None)
+    except WITHOUT_STORAGE:
+        return None
+    return found
 
 
 def _name(tensor: Any, frame: FrameType) -> str | None:
@@ -130,6 +117,6 @@ def _bound(frame: FrameType, name: str) -> int | None:
     return max((row for row in rows if first <= row <= frame.f_lineno), default=None)
 
 
-def _shown(filename: str, row: int) -> str:
+def shown(filename: str, row: int) -> str:
     relative = os.path.relpath(filename)
     return f"{filename if relative.startswith(os.pardir) else relative}:{row}"

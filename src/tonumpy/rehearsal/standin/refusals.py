@@ -1,39 +1,35 @@
-"""What a device refuses beside tensors of another one: generators, dtypes and numbers of devices, in torch's words."""
+"""Refusals of a kind of device beside tensors of another one: dtypes, operators that it lacks, in torch's words."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.kernels import tensors_in
-from tonumpy.rehearsal.standin.mps_lacks import without
-from tonumpy.rehearsal.standin.refusal import refusal
+from tonumpy.rehearsal.standin.marks import is_pretended, mark_of, tensors_in
+from tonumpy.rehearsal.standin.mps_lacks import FALLBACK, LACKS, words_of_lack
+from tonumpy.rehearsal.standin.state import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.rehearsal.standin.kernels import Kernel
+    Function = Callable[..., Any]
 
-_NO_DOUBLE = (
-    "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
-    " Please use float32 instead."
-)
-_NO_COMPLEX = "Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype."
-_DOUBLES = {torch.float64: _NO_DOUBLE, torch.complex128: _NO_COMPLEX}
-# Products that CUDA has for no integers, by the names of its functions there.
-_PRODUCTS = {
-    "aten::mm": "addmm_cuda",
-    "aten::addmm": "addmm_cuda",
-    "aten::addmm_": "addmm_cuda",
-    "aten::bmm": "baddbmm_cuda",
-    "aten::baddbmm": "baddbmm_cuda",
-    "aten::baddbmm_": "baddbmm_cuda",
-    "aten::mv": "addmv_impl_cuda",
-    "aten::addmv": "addmv_impl_cuda",
-    "aten::dot": "dot",
-    "aten::vdot": "vdot",
+_DOUBLES = {
+    torch.float64: "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
+    " Please use float32 instead.",
+    torch.complex128: "Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype.",
 }
+# Products that CUDA has for no integers.
+_PRODUCTS = frozenset(
+    "matmul __matmul__ __rmatmul__ mm bmm mv dot vdot addmm addmm_ baddbmm baddbmm_ addmv linear einsum inner".split()
+)
+_BY_DIMENSIONS = {(1, 1): "dot", (2, 1): "addmv_impl_cuda", (1, 2): "addmv_impl_cuda", (2, 2): "addmm_cuda"}
+_BY_NAME = {
+    "bmm": "baddbmm_cuda", "baddbmm": "baddbmm_cuda", "baddbmm_": "baddbmm_cuda", "einsum": "baddbmm_cuda",
+    "addmm": "addmm_cuda", "addmm_": "addmm_cuda", "linear": "addmm_cuda", "addmv": "addmv_impl_cuda", "vdot": "vdot",
+}  # fmt: skip
 _WORDS = {
     torch.int64: "Long",
     torch.int32: "Int",
@@ -44,62 +40,71 @@ _WORDS = {
 }
 
 
-def ordinal(kind: str) -> Exception:
-    """The error for the number of a device that is not there."""
-    error = getattr(torch, "AcceleratorError", RuntimeError) if kind == "cuda" else RuntimeError
-    text = f"{kind.upper()} error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"
-    return refusal(error, text)
+def check_dtype(tensor: Any) -> None:
+    """Raise TypeError for a tensor of a dtype that its device has not."""
+    if STATE.kind == "mps" and isinstance(tensor, torch.Tensor) and tensor.dtype in _DOUBLES and is_pretended(tensor):
+        raise TypeError(_DOUBLES[tensor.dtype])
 
 
-def of_generator(expected: str, found: str) -> Exception:
-    """The error for a generator of another device."""
-    return refusal(RuntimeError, f"Expected a '{expected}' device type for generator but found '{found}'")
+def refusing(name: str, function: Function) -> Function:
+    """The function, which refuses what the kind of device refuses."""
+    if name == "_pack_padded_sequence":
+        return _with_lengths_on_cpu(function)
+    if STATE.kind == "cuda" and name in _PRODUCTS:
+        return _without_integers(name, function)
+    if STATE.kind == "mps":
+        return _of_mps(name, function)
+    return function
 
 
-def refusing(name: str, op: Any, kernel: Kernel, kind: str, drawn_from: Callable[[Any], Any]) -> Kernel:
-    """The kernel of an operator, which refuses what a device of this kind does. `drawn_from` gives what it draws from
-    for a generator, and None for one that is not its own."""
-    if kind == "cuda" and name in _PRODUCTS:
-        return _without_integers(_PRODUCTS[name], kernel)
-    places = [place for place, each in enumerate(op._schema.arguments) if each.name == "generator"]
-    if places:
-        kernel = _with_its_generator(places[0], kernel, kind, drawn_from)
-    return _without_doubles(without(name, kernel)) if kind == "mps" else kernel
+def _with_lengths_on_cpu(function: Function) -> Function:
+    def packed(data: Any, lengths: Any, *args: Any) -> Any:
+        mark = mark_of(lengths)
+        if mark.pretended:
+            kind = lengths.cpu().type().removeprefix("torch.").removesuffix("Tensor")
+            found = f"{lengths.dim()}D {mark.place} {kind} tensor"
+            raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
+        return function(data, lengths, *args)
+
+    return packed
 
 
-def _without_integers(function: str, kernel: Kernel) -> Kernel:
+def _without_integers(name: str, function: Function) -> Function:
     def product(*args: Any, **kwargs: Any) -> Any:
-        word = _WORDS.get(args[0].dtype)
-        if word is not None:
-            raise refusal(NotImplementedError, f"\"{function}\" not implemented for '{word}'")
-        return kernel(*args, **kwargs)
+        first = next(tensors_in(args), None)
+        word = None if first is None else _WORDS.get(first.dtype)
+        if word is not None and is_pretended(first):
+            raise NotImplementedError(f"\"{_of_cuda(name, args)}\" not implemented for '{word}'")
+        return function(*args, **kwargs)
 
     return product
 
 
-def _with_its_generator(place: int, kernel: Kernel, kind: str, drawn_from: Callable[[Any], Any]) -> Kernel:
-    def drawn(*args: Any, **kwargs: Any) -> Any:
-        generator = args[place] if place < len(args) else kwargs.get("generator")
-        if generator is None:
-            return kernel(*args, **kwargs)
-        source = drawn_from(generator)
-        if source is None:
-            raise of_generator(kind, "cpu")
-        if source is not generator and place < len(args):
-            args = (*args[:place], source, *args[place + 1 :])
-        elif source is not generator:
-            kwargs["generator"] = source
-        return kernel(*args, **kwargs)
-
-    return drawn
+def _of_cuda(name: str, args: Any) -> str:
+    """The name of CUDA's own function for a product."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    dimensions = tuple(each.dim() for each in tensors_in(args))
+    return _BY_DIMENSIONS.get(dimensions[:2], "baddbmm_cuda")
 
 
-def _without_doubles(kernel: Kernel) -> Kernel:
+def _of_mps(name: str, function: Function) -> Function:
+    lack = LACKS.get(name)
+    if lack is not None and os.environ.get(FALLBACK, "0") in ("0", ""):
+
+        def lacking(*args: Any, **kwargs: Any) -> Any:
+            given = [*tensors_in((args, kwargs))]
+            if any(map(is_pretended, given)) or STATE.place(kwargs.get("device")) is not None:
+                raise NotImplementedError(words_of_lack(lack))
+            return function(*args, **kwargs)
+
+        return lacking
+
     def single(*args: Any, **kwargs: Any) -> Any:
-        result = kernel(*args, **kwargs)
-        for each in tensors_in((result,)):
-            if each.is_maia and each.dtype in _DOUBLES:
-                raise refusal(TypeError, _DOUBLES[each.dtype])
+        result = function(*args, **kwargs)
+        made = [each for each in tensors_in((result,)) if each.dtype in _DOUBLES]
+        if made and any(map(is_pretended, tensors_in((args, kwargs)))):
+            raise TypeError(_DOUBLES[made[0].dtype])
         return result
 
     return single

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.multiprocessing.reductions import reduce_tensor
+from torch.multiprocessing import reductions
 
 from tonumpy.rehearsal.sending import Sent, received
-from tonumpy.rehearsal.standin.memory import to_host
+from tonumpy.rehearsal.standin.marks import Base, mark_of, put
+from tonumpy.rehearsal.standin.state import HOST
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -17,18 +19,27 @@ if TYPE_CHECKING:
 
 def patch(patches: Patches) -> None:
     """Let them arrive until `patches` are restored. What torch itself refuses to send is refused by torch."""
+    reduce_tensor, rebuild_tensor = reductions.reduce_tensor, reductions.rebuild_tensor
 
     def reduce(tensor: Any) -> Any:
-        is_plain = tensor.is_maia and tensor.layout is torch.strided and (tensor.is_leaf or not tensor.requires_grad)
-        if not is_plain:
+        place = mark_of(tensor).place
+        is_plain = tensor.layout is torch.strided and (tensor.is_leaf or not tensor.requires_grad)
+        if place.type == "cpu" or not is_plain:
             return reduce_tensor(tensor)
-        host = to_host(tensor.detach()).clone(memory_format=torch.contiguous_format)
-        raw = torch.empty(0, dtype=torch.uint8).set_(host.untyped_storage())
+        host = tensor.detach().cpu().contiguous()
+        raw = torch.empty(0, dtype=torch.uint8, device="cpu").set_(host.untyped_storage())
         parameter = type(tensor) if isinstance(tensor, torch.nn.Parameter) else None
-        data = torch._C.TensorBase.numpy(raw).tobytes()
-        shape, device = tuple(tensor.shape), str(tensor.device)
-        return received, Sent(data, tensor.dtype, shape, device, parameter, tensor.requires_grad)
+        data = Base.numpy(raw).tobytes()
+        return received, Sent(data, tensor.dtype, tuple(tensor.shape), str(place), parameter, tensor.requires_grad)
 
+    @functools.wraps(rebuild_tensor)
+    def rebuilt(*args: Any) -> Any:
+        """What a worker has sent lies on the CPU."""
+        made = rebuild_tensor(*args)
+        put(made, HOST)
+        return made
+
+    patches.replace(reductions, "rebuild_tensor", rebuilt)
     reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     for kind, reducer in list(reducers.items()):
         if reducer is reduce_tensor:

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.rehearsal.standin.memory import here
+from tonumpy.rehearsal.standin.state import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,7 @@ class Event:
         del enable_timing, options
         self._at = 0.0
         self.event_id = self.cuda_event = 0
-        self.device_index = here.number
+        self.device_index = STATE.here.number
         self.stream: Stream | None = None
         self.copies = 0  # of that stream, up to here
 
@@ -142,7 +142,7 @@ def _index(device: Any) -> int:
     if isinstance(device, str):
         device = device.partition(":")[2] or None
     index = getattr(device, "index", device) if device is not None else None
-    return here.number if index is None or callable(index) else int(index)
+    return STATE.here.number if index is None or callable(index) else int(index)
 
 
 _defaults: dict[int, Stream] = {}
@@ -173,7 +173,7 @@ def synchronize(device: Any = None) -> None:
 
 def default(number: int | None = None) -> Stream:
     """That of a device on which nobody has chosen another."""
-    number = here.number if number is None else number
+    number = STATE.here.number if number is None else number
     if number not in _defaults:
         made = Stream(number)
         made.stream_id = made.cuda_stream = made.sycl_queue = 0
@@ -183,25 +183,25 @@ def default(number: int | None = None) -> Stream:
 
 def current(number: int | None = None) -> Stream:
     """That of this thread, on a device."""
-    number = here.number if number is None else number
+    number = STATE.here.number if number is None else number
     return next((each for each, _ in reversed(_stack()) if each.device_index == number), None) or default(number)
 
 
 def set_current(stream: Stream | None) -> None:
     """Make it that of this thread."""
     if stream is not None:
-        _stack()[-1:] = [(stream, here.number)]
-        here.number = stream.device_index
+        _stack()[-1:] = [(stream, STATE.here.number)]
+        STATE.here.number = stream.device_index
 
 
 def _enter(stream: Stream) -> None:
     """The stream is current on its device, which is the current one."""
-    _stack().append((stream, here.number))
-    here.number = stream.device_index
+    _stack().append((stream, STATE.here.number))
+    STATE.here.number = stream.device_index
 
 
 def _leave() -> None:
-    _, here.number = _stack().pop()
+    _, STATE.here.number = _stack().pop()
 
 
 def _stack() -> list[tuple[Stream, int]]:

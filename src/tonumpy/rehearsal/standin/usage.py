@@ -1,6 +1,7 @@
-"""How much memory of the device is in use: the storages of the stand-in, counted from the first time that one asks.
+"""Counts the memory of the device that is in use: marked storages, from the first time that the program asks.
 
-A program that never asks pays nothing. What was there before is found among the objects of Python.
+A program that never asks pays nothing: the attribute `mark` becomes a property then. What was there before is found
+among the objects of Python.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import gc
 import weakref
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+from tonumpy.rehearsal.standin.marks import Storage
+from tonumpy.rehearsal.standin.state import UNKNOWN
 
-from tonumpy.rehearsal.standin import memory
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
 
 _BLOCK, _SEGMENT = 512, 2 * 2**20  # what torch rounds a tensor up to, and what it takes from the device at once
 
@@ -33,31 +36,38 @@ class _Device:
 class Usage:
     """Counts bytes, for each device by its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, patches: Patches) -> None:
+        self._patches = patches
         self._known: dict[int, tuple[weakref.ref[Any], int, _Device]] = {}
         self._devices: defaultdict[int, _Device] = defaultdict(_Device)
+        self._has_begun = False
 
     def begin(self) -> None:
         """Count from now on."""
-        if memory.on_device:
+        if self._has_begun:
             return
-        memory.on_device.append(self.note)
+        self._has_begun = True
+        note = self._note
+
+        def mark_of(storage: Any) -> Any:
+            return storage.__dict__.get("mark", UNKNOWN)
+
+        def set_mark(storage: Any, mark: Any) -> None:
+            storage.__dict__["mark"] = mark
+            if mark.pretended:
+                note(storage)
+
+        self._patches.replace(Storage, "mark", property(mark_of, set_mark))
         for each in gc.get_objects():
-            if issubclass(type(each), torch.Tensor) and each.is_maia and each.layout is torch.strided:
-                self.note(each)
+            if type(each) is Storage and each.mark.pretended:
+                note(each)
 
-    def end(self) -> None:
-        """Count no more."""
-        memory.on_device.clear()
-
-    def note(self, tensor: Any) -> None:
-        """A tensor that was put on the device."""
-        storage = tensor.untyped_storage()
+    def _note(self, storage: Any) -> None:
         key = id(storage)
         if key in self._known:
             return
         size = -(-storage.nbytes() // _BLOCK) * _BLOCK
-        device = self._devices[memory.number_of(tensor)]
+        device = self._devices[storage.mark.place.index]
         self._known[key] = (weakref.ref(storage, lambda _: self._gone(key)), size, device)
         device.add(size)
 

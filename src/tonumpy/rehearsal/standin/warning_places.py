@@ -1,6 +1,6 @@
-"""A warning that is given in a file of ours -> the same, where torch would have given it: in the code that called us.
+"""Moves a warning that is given in a file of ours to where torch would have given it: the code that called us.
 
-Torch warns in its C++, in the innermost frame of Python, which is a kernel of the stand-in here.
+Torch warns in its C++, in the innermost frame of Python, which is a wrapper of the stand-in here.
 """
 
 from __future__ import annotations

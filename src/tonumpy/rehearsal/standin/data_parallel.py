@@ -1,4 +1,4 @@
-"""`torch.distributed` with NCCL: the same program, its processes joined by Gloo, on the CPU."""
+"""`torch.nn.DataParallel` and process groups of NCCL: the same program, computed by one device, or joined by Gloo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
+from torch.utils._pytree import tree_map
 
+from tonumpy.rehearsal.standin.state import STATE
 from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def patch(patches: Patches) -> None:
-    """Let groups of NCCL be groups of Gloo until `patches` are restored."""
+    """Let both be had until `patches` are restored."""
+    patches.replace(torch.nn.DataParallel, "forward", _forward)
     if not torch.distributed.is_available():
         return
     from torch.distributed import distributed_c10d as c10d
@@ -28,6 +31,17 @@ def patch(patches: Patches) -> None:
     for name, function in {**replaced, "is_nccl_available": is_nccl_available}.items():
         for module in (torch.distributed, c10d):
             patches.replace(module, name, function)
+
+
+def _forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
+    """The whole batch on the first device, which is where its parts come together on real hardware."""
+    if not self.device_ids:
+        return self.module(*inputs, **kwargs)
+    there = torch.device(STATE.kind, self.device_ids[0])
+    inputs, kwargs = tree_map(lambda each: each.to(there) if isinstance(each, torch.Tensor) else each, (inputs, kwargs))
+    result = self.module(*inputs, **kwargs)
+    gathered = torch.device(STATE.kind, self.output_device)
+    return tree_map(lambda each: each.to(gathered) if isinstance(each, torch.Tensor) else each, result)
 
 
 def _with_gloo(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,118 @@
+"""Marks what autograd makes out of sight, where Python first sees it: `.grad`, hooks, `Function.backward`, results.
+
+A gradient lies where its tensor lies. What is seen in a pass without its tensor lies where the pass began.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd.graph
+from torch.autograd.function import BackwardCFunction
+from torch.utils.hooks import BackwardHook
+
+from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, put, put_all, tensors_in
+from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
+
+_OUTPUTS = "_tonumpy_marks"  # of the node of a function of the user's: the marks of what it gave
+
+
+def patch(patches: Patches) -> None:
+    """Watch these places until `patches` are restored."""
+    _patch_engine(patches)
+    _patch_gradients(patches)
+    _patch_functions(patches)
+    init = BackwardHook.__init__
+
+    def marked_init(self: Any, module: Any, user_hooks: Any, user_pre_hooks: Any) -> None:
+        init(self, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
+
+    patches.replace(BackwardHook, "__init__", marked_init)
+
+
+def _patch_engine(patches: Patches) -> None:
+    run = torch.autograd.graph._engine_run_backward
+
+    @functools.wraps(run)
+    def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+        roots = [mark_of(each) for each in tensors_in(outputs)]
+        stack = STATE.here.backward
+        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
+        try:
+            results = run(outputs, *args, **kwargs)
+        finally:
+            stack.pop()
+        if results:
+            inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
+            for each, result in zip(inputs, results, strict=False):
+                if isinstance(each, Tensor) and isinstance(result, Tensor):
+                    put(result, mark_of(each))
+        return results
+
+    for module in (torch.autograd, torch.autograd.graph):
+        patches.replace(module, "_engine_run_backward", _engine_run_backward)
+
+
+def _patch_gradients(patches: Patches) -> None:
+    grad, register = Base.grad, Tensor.register_hook
+
+    def grad_of(self: Any) -> Any:
+        found = grad.__get__(self)
+        if found is not None:
+            put(found, mark_of(self))
+        return found
+
+    @functools.wraps(register)
+    def register_hook(self: Any, hook: Any) -> Any:
+        mark = mark_of(self)
+
+        @functools.wraps(hook)
+        def marking(found: Any) -> Any:
+            put_all(found, mark)
+            return hook(found)
+
+        return register(self, marking)
+
+    patches.replace(Tensor, "grad", property(grad_of, grad.__set__, grad.__delete__, grad.__doc__))
+    patches.replace(Tensor, "register_hook", register_hook)
+
+
+def _patch_functions(patches: Patches) -> None:
+    apply, backward = torch.autograd.Function.apply.__func__, BackwardCFunction.apply
+
+    def applied(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        results = apply(cls, *args, **kwargs)
+        outputs = results if isinstance(results, tuple) else (results,)
+        node = next((each.grad_fn for each in outputs if isinstance(each, Tensor) and each.grad_fn is not None), None)
+        if node is not None:
+            setattr(node, _OUTPUTS, [mark_of(each) if isinstance(each, Tensor) else UNKNOWN for each in outputs])
+        return results
+
+    def run_backward(self: Any, *gradients: Any) -> Any:
+        for each, mark in zip(gradients, getattr(self, _OUTPUTS, ()), strict=False):
+            if isinstance(each, Tensor):
+                put(each, mark)
+        _mark_by_pass(gradients)
+        return backward(self, *gradients)
+
+    patches.replace(torch.autograd.Function, "apply", classmethod(applied))
+    patches.replace(BackwardCFunction, "apply", run_backward)
+
+
+def _marking(hook: Any) -> Any:
+    @functools.wraps(hook)
+    def marking(module: Any, *gradients: Any) -> Any:
+        _mark_by_pass(gradients)
+        return hook(module, *gradients)
+
+    return marking
+
+
+def _mark_by_pass(values: Any) -> None:
+    for each in tensors_in(values):
+        mark_of(each)

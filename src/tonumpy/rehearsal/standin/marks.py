@@ -1,0 +1,175 @@
+"""Marks: where a tensor pretends to lie.
+
+A tensor of the stand-in is an ordinary CPU tensor; the Python object of its storage has an attribute `mark`. Torch
+keeps that object as long as the storage itself, so views, `.data`, parameters and saved tensors share the mark. It is
+an attribute, and never another class of storage object: torch 2.6 and 2.9 abort in the garbage collector then.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tonumpy.rehearsal.standin.patches import Patches
+
+Tensor = torch.Tensor
+Base = torch._C.TensorBase
+Storage = torch.UntypedStorage
+storage_of = Base.untyped_storage
+# Errors of tensors without a storage: sparse ones, functorch's wrappers, lazy parameters.
+WITHOUT_STORAGE = (NotImplementedError, RuntimeError, ValueError)
+PLAIN_TYPES = frozenset((Tensor, torch.nn.Parameter))  # whose methods no `__torch_function__` of the program sees
+count_modes = torch._C._len_torch_function_stack
+_functorch = torch._C._functorch
+_NAME = "_tonumpy_mark"  # the attribute of a tensor that has no storage
+
+
+@functools.cache
+def on(place: torch.device, *, excused: bool = False) -> Mark:
+    """The mark of a device."""
+    return Mark(place, place.type != "cpu", excused)
+
+
+def patch(patches: Patches) -> None:
+    """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
+    device, clone, reduce = Storage.device.__get__, Storage.clone, Storage.__reduce__
+    resize, nbytes = Storage.resize_, Storage.nbytes
+
+    def cloned(self: Any) -> Any:
+        return clone(self) if not self.mark.pretended else _copied(self, self.mark)
+
+    def reduced(self: Any) -> Any:
+        return (_received, (self.cpu(), self.mark)) if self.mark.pretended else reduce(self)
+
+    def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
+        del non_blocking
+        place = STATE.place(device)
+        if self.mark.place == (place or CPU):
+            return self
+        return _copied(self, HOST if place is None else on(place))
+
+    def moved(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        del non_blocking
+        return to(self, device=STATE.kind if device is None else device)
+
+    def resized(self: Any, size: int) -> Any:
+        """The memory of a device stays, as tensors go on to lie there; only the size is another."""
+        if not self.mark.pretended or size > nbytes(self):
+            return resize(self, size)
+        self.shown_size = size
+        return self
+
+    def size(self: Any) -> int:
+        return int(self.__dict__.get("shown_size", nbytes(self)))
+
+    patches.replace(Storage, "mark", UNKNOWN)
+    patches.replace(Storage, "device", property(lambda self: self.mark.place if self.mark.pretended else device(self)))
+    patches.replace(Storage, f"is_{STATE.kind}", property(lambda self: self.mark.pretended))
+    methods = {"clone": cloned, "__reduce__": reduced, "to": to, STATE.kind: moved, "resize_": resized}
+    for name, function in (methods | {"nbytes": size, "size": size}).items():
+        patches.replace(Storage, name, function)
+
+
+def _copied(storage: Any, mark: Mark) -> Any:
+    made = Storage(storage.nbytes())
+    made.copy_(storage)
+    made.mark = mark
+    return made
+
+
+def _received(storage: Any, mark: Mark) -> Any:
+    storage.mark = mark
+    return storage
+
+
+def mark_of(tensor: Any) -> Mark:
+    """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
+    if type(tensor) in PLAIN_TYPES and not count_modes():
+        return _mark_of(tensor)
+    with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
+        return _mark_of(tensor)
+
+
+def _mark_of(tensor: Any) -> Mark:
+    try:
+        mark: Mark = storage_of(tensor).mark
+    except WITHOUT_STORAGE:
+        return _mark_without_storage(tensor)
+    if mark is UNKNOWN and STATE.here.backward:
+        mark = STATE.here.backward[-1]
+        _put(tensor, mark)
+    return mark
+
+
+def _mark_without_storage(tensor: Any) -> Mark:
+    if _functorch.is_functorch_wrapped_tensor(tensor):
+        return _mark_of(_functorch.get_unwrapped(tensor))
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        return _mark_of(tensor.data)
+    found: Mark = tensor.__dict__.get(_NAME, UNKNOWN)
+    return found
+
+
+def put(tensor: Any, mark: Mark) -> None:
+    """Mark a tensor, unless it has a mark."""
+    if type(tensor) in PLAIN_TYPES and not count_modes():
+        _put(tensor, mark)
+        return
+    with torch._C.DisableTorchFunction():
+        _put(tensor, mark)
+
+
+def _put(tensor: Any, mark: Mark) -> None:
+    try:
+        storage = storage_of(tensor)
+    except WITHOUT_STORAGE:
+        if _functorch.is_functorch_wrapped_tensor(tensor):
+            _put(_functorch.get_unwrapped(tensor), mark)
+        elif not isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            tensor.__dict__.setdefault(_NAME, mark)
+        return
+    if storage.mark is UNKNOWN and not tensor.is_meta:
+        storage.mark = mark
+
+
+def put_new(tensor: Any, mark: Mark) -> None:
+    """Mark a tensor that has just been made for a device, whatever made it."""
+    try:
+        with torch._C.DisableTorchFunction():
+            if not tensor.is_meta:
+                storage_of(tensor).mark = mark
+    except WITHOUT_STORAGE:
+        tensor.__dict__[_NAME] = mark
+
+
+def put_all(result: Any, mark: Mark) -> Any:
+    """Mark whatever an operator gave, and return it."""
+    if isinstance(result, Tensor):
+        put(result, mark)
+    elif isinstance(result, tuple | list):
+        for each in result:
+            put_all(each, mark)
+    return result
+
+
+def tensors_in(values: Any) -> Iterator[Any]:
+    """The tensors among the arguments of an operator."""
+    for each in values:
+        if isinstance(each, Tensor):
+            yield each
+        elif isinstance(each, dict):
+            yield from tensors_in(each.values())
+        elif isinstance(each, list | tuple):
+            yield from tensors_in(each)
+
+
+def is_pretended(value: object) -> bool:
+    """Whether a value is a tensor of the stand-in."""
+    return isinstance(value, Tensor) and mark_of(value).pretended

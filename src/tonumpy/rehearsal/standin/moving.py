@@ -1,0 +1,207 @@
+"""Methods that move a tensor or say where it lies: `to`, `cuda`, `cpu`, `type`, `device`, `is_cuda`."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.standin import origins
+from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on, put
+from tonumpy.rehearsal.standin.refusals import check_dtype
+from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
+
+_to, _type = Base.to, Base.type
+_device = Base.device.__get__
+_Lazy = torch.nn.parameter.UninitializedTensorMixin
+
+
+def patch(patches: Patches) -> None:
+    """Replace them until `patches` are restored."""
+    kind = STATE.kind
+
+    def device(self: Any) -> torch.device:
+        mark = mark_of(self)
+        return mark.place if mark.pretended else _device(self)
+
+    def get_device(self: Any) -> int:
+        mark = mark_of(self)
+        return mark.place.index if mark.pretended else -1
+
+    def there(self: Any, device: Any = None, non_blocking: bool = False, **options: Any) -> Any:
+        return to(self, kind if device is None else device, non_blocking=non_blocking, **options)
+
+    def set_item(self: Any, key: Any, value: Any) -> None:
+        try:
+            own_set_item(self, key, value)
+        except TypeError as error:
+            if not mark_of(self).pretended:
+                raise
+            raise TypeError(str(error).replace(" to a torch.", f" to a torch.{kind}.")) from None
+
+    own_set_item = Tensor.__setitem__
+    set_item.__name__, set_item.__qualname__ = "__setitem__", "Tensor.__setitem__"
+    patches.replace(Tensor, "__setitem__", set_item)
+    patches.replace(Tensor, "device", property(device))
+    patches.replace(Tensor, f"is_{kind}", property(lambda self: mark_of(self).pretended))
+    patches.replace(Tensor, "is_cpu", property(lambda self: device(self).type == "cpu"))
+    methods = {"to": to, kind: there, "cpu": cpu, "type": type_, "type_as": type_as, "get_device": get_device}
+    for name, function in methods.items():
+        function.__name__, function.__qualname__ = name, f"Tensor.{name}"
+        patches.replace(Tensor, name, function)
+    patches.replace(Tensor, "record_stream", lambda self, stream: None)  # noqa: ARG005
+    patches.replace(_Lazy, "_allowed_methods", [*_Lazy._allowed_methods, to, cpu, there])
+    _replace_old_types(patches)
+    parse = torch._C._nn._parse_to
+
+    def parsed(*args: Any, **kwargs: Any) -> Any:
+        """What `Module.to` was given; C++ knows no accelerator that a number could mean."""
+        if args and STATE.place(args[0]) is not None:
+            args = (STATE.place(args[0]), *args[1:])
+        if STATE.place(kwargs.get("device")) is not None:
+            kwargs["device"] = STATE.place(kwargs["device"])
+        return parse(*args, **kwargs)
+
+    patches.replace(torch._C._nn, "_parse_to", parsed)
+
+
+def cpu(self: Any, **options: Any) -> Any:
+    return to(self, CPU, **options)
+
+
+def type_as(self: Any, other: Any) -> Any:
+    return to(self, other)
+
+
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
+    device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and (rest[0] is None or _may_name_device(rest[0])):
+        device = rest.pop(0)
+    mark = mark_of(self)
+    if other is not None:
+        device, kwargs["dtype"] = other.device, other.dtype
+    if device is None:
+        return _noted(self, _to(self, *rest, **kwargs) if rest or kwargs else self, mark)
+    if isinstance(self, _Lazy):
+        self = self.data
+    place = STATE.place(device)
+    if place is None and torch.device(device).type != "cpu":  # meta, or what raises
+        return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
+    target = HOST if place is None else on(place)
+    stays = mark.place == target.place and not mark.excused
+    if stays or self.layout is not torch.strided:
+        result = _to(self, CPU, *rest, **kwargs)
+        if result is self and not stays:
+            result = result.clone()
+    else:
+        if len(rest) > 2:
+            rest[2] = True
+        else:
+            kwargs["copy"] = True
+        result = _to(self, CPU, *rest, **kwargs)
+    return _noted(self, result, target)
+
+
+def _may_name_device(value: object) -> bool:
+    return isinstance(value, str | torch.device | Integral) and not isinstance(value, bool)
+
+
+def _noted(before: Any, result: Any, mark: Any) -> Any:
+    if result is before:
+        return result
+    put(result, mark)
+    check_dtype(result)
+    return origins.note(result, "moved there")
+
+
+# The old names of types, as `torch.FloatTensor`, and their dtypes.
+_NAMES = {
+    torch.float32: "FloatTensor",
+    torch.float64: "DoubleTensor",
+    torch.float16: "HalfTensor",
+    torch.bfloat16: "BFloat16Tensor",
+    torch.uint8: "ByteTensor",
+    torch.int8: "CharTensor",
+    torch.int16: "ShortTensor",
+    torch.int32: "IntTensor",
+    torch.int64: "LongTensor",
+    torch.bool: "BoolTensor",
+    torch.complex64: "ComplexFloatTensor",
+    torch.complex128: "ComplexDoubleTensor",
+}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
+    """`Tensor.type`, which may name a device by the old name of a type."""
+    kind = STATE.kind
+    if dtype is None:
+        return f"torch.{kind}.{_NAMES.get(self.dtype, 'Tensor')}" if mark_of(self).pretended else _type(self)
+    named = dtype if isinstance(dtype, str) else getattr(dtype, "standin_name", "")
+    if named.startswith(f"torch.{kind}."):
+        return to(self, kind, _DTYPES[named.rpartition(".")[2]], non_blocking=non_blocking)
+    if isinstance(dtype, torch.dtype):
+        return to(self, dtype)
+    if named.rpartition(".")[2] in _DTYPES:
+        return to(self, CPU, _DTYPES[named.rpartition(".")[2]], non_blocking=non_blocking)
+    return _type(to(self, CPU), dtype, non_blocking, **options)
+
+
+def _replace_old_types(patches: Patches) -> None:
+    """Let `torch.FloatTensor`, `torch.cuda.FloatTensor` and their like make and name tensors where they lie."""
+    kind = STATE.kind
+    for owner, prefix, device in ((torch, "torch", CPU), (getattr(torch, kind, None), f"torch.{kind}", kind)):
+        for name, dtype in _DTYPES.items():
+            if hasattr(owner, name):
+                patches.replace(owner, name, _old_type(f"{prefix}.{name}", dtype, device))
+    set_type, is_set = torch.set_default_tensor_type, False
+
+    def set_default_tensor_type(t: Any) -> None:
+        nonlocal is_set
+        named = t if isinstance(t, str) else getattr(t, "standin_name", "")
+        if named.startswith(f"torch.{kind}."):
+            torch.set_default_dtype(_DTYPES[named.rpartition(".")[2]])
+            torch.set_default_device(torch.device(kind, 0))
+            is_set = True
+            return
+        if named.rpartition(".")[2] in _DTYPES:
+            torch.set_default_dtype(_DTYPES[named.rpartition(".")[2]])
+        else:
+            set_type(t)
+        unset()
+
+    def unset() -> None:
+        nonlocal is_set
+        if is_set:
+            torch.set_default_device(None)
+        is_set = False
+
+    patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)
+    patches.on_exit(unset)
+
+
+def _old_type(name: str, of_dtype: torch.dtype, device: Any) -> Any:
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            if not isinstance(instance, Tensor) or instance.dtype is not of_dtype:
+                return False
+            return bool(instance.device.type == torch.device(device).type)
+
+        def __call__(cls, *args: Any, **options: Any) -> Any:
+            options.setdefault("device", device)
+            if args and isinstance(args[0], torch.Size):
+                args = tuple(args[0])
+            if args and not all(isinstance(each, int) for each in args):
+                data = args[0].tolist() if isinstance(args[0], Tensor) else args[0]
+                return torch.tensor(data, dtype=of_dtype, **options)
+            return torch.empty(*(args or (0,)), dtype=of_dtype, **options)
+
+    fields = {"standin_name": name, "dtype": of_dtype, "is_sparse": False, "__module__": name.rpartition(".")[0]}
+    return Meta(name.rpartition(".")[2], (), fields)

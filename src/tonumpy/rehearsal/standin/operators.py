@@ -1,0 +1,261 @@
+"""Wraps torch's functions and methods, as Python calls them, so that they carry marks from arguments to results.
+
+They hand the very same arguments to torch's own CPU functions. Autograd runs unobserved; autograd.py marks its results.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.jit._builtins
+import torch.utils._device as default_device
+
+from tonumpy.rehearsal.standin import autocast, type_slots
+from tonumpy.rehearsal.standin import operator_lists as lists
+from tonumpy.rehearsal.standin.factories import factory
+from tonumpy.rehearsal.standin.generators import generator_for
+from tonumpy.rehearsal.standin.marks import (
+    PLAIN_TYPES,
+    WITHOUT_STORAGE,
+    Tensor,
+    count_modes,
+    mark_of,
+    on,
+    put,
+    put_all,
+    put_new,
+    storage_of,
+    tensors_in,
+)
+from tonumpy.rehearsal.standin.refusals import refusing
+from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.state import Mark
+
+    Function = Callable[..., Any]
+    Decorator = Callable[[str, Function], Function]
+    # Is given an operator's name, its arguments, the tensors among them and their marks.
+    Look = Callable[[str, Any, list[Any], list[Mark]], None]
+
+_C = torch._C
+_BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
+
+
+def patch(patches: Patches, decorators: Iterable[Decorator], look: Look) -> None:
+    """Wrap them, wherever modules refer to them, until `patches` are restored.
+
+    `decorators` wrap torch's own function by its name; `look` is called where tensors with different marks, or rare
+    ones, come together.
+    """
+    torch.overrides.get_default_nowrap_functions()  # cached at its first call: it must hold torch's own
+    factories = frozenset(default_device._device_constructors())  # the same
+    scripted = torch.jit._builtins._get_builtin_table()
+    wrap = _Wrapper(tuple(decorators), look)
+    made = _functions(wrap)
+    for name in lists.MORE_FACTORIES:
+        if hasattr(torch, name):
+            made[getattr(torch, name)] = factory(getattr(torch, name))
+    for original in factories:
+        if isinstance(original, types.BuiltinFunctionType):
+            made[original] = refusing(original.__name__, factory(original))
+    variable = _C._VariableFunctions
+    patches.replace(_C, "_VariableFunctions", _VariableFunctions(variable, made))
+    for name in dir(variable):
+        if getattr(variable, name) in made:
+            patches.replace(torch._VF, name, made[getattr(variable, name)])
+    _rebind(patches, made)
+    _wrap_methods(patches, wrap)
+    for kind in (torch._ops.OpOverloadPacket, torch._ops.OpOverload):
+        patches.replace(kind, "__call__", _called(kind.__call__, wrap))
+    patches.replace(default_device.DeviceContext, "__torch_function__", _without_device)
+    type_slots.keep_tensors_from_being_sequences(patches)
+    for original, function in made.items():  # TorchScript knows functions by identity
+        if id(original) in scripted:
+            patches.put(scripted, id(function), scripted[id(original)])
+
+
+def _functions(wrap: _Wrapper) -> dict[Any, Function]:
+    """torch's own function -> the wrapped one."""
+    made: dict[Any, Function] = {}
+    variable = _C._VariableFunctions
+    for name in dir(variable):
+        if not name.startswith("__") and name not in lists.NO_OPERATORS:
+            original = getattr(variable, name)
+            made[getattr(torch, name, original)] = made[original] = wrap(original, name)
+    for module in _MODULES:
+        for name, original in vars(module).items():
+            if isinstance(original, types.BuiltinFunctionType) and name != "_parse_to":
+                short = name.split("_", 1)[1] if name.startswith(("linalg_", "fft_")) else name
+                made[original] = wrap(original, short)
+    return {original: function for original, function in made.items() if isinstance(original, _BUILTINS)}
+
+
+def _rebind(patches: Patches, made: dict[Any, Function]) -> None:
+    """Replace the functions in all modules, also those that `from torch import relu` was run in before."""
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if type(value) is types.BuiltinFunctionType and value in made:
+                patches.replace(module, name, made[value])
+
+
+def _wrap_methods(patches: Patches, wrap: _Wrapper) -> None:
+    for name in dir(Tensor):
+        original = getattr(Tensor, name)
+        is_named = name in lists.DUNDERS
+        if not is_named and (name.startswith("__") or name in lists.VIEWS or name in lists.NO_TENSORS):
+            continue
+        if isinstance(original, _BUILTINS) or (is_named and isinstance(original, types.FunctionType)):
+            patches.replace(Tensor, name, wrap(original, name))
+
+
+class _VariableFunctions:
+    """Stands in the place of `torch._C._VariableFunctions`, which cannot be changed."""
+
+    def __init__(self, variable: Any, made: dict[Any, Function]) -> None:
+        for name in dir(variable):
+            original = getattr(variable, name)
+            self.__dict__[name] = made.get(original, original)
+
+
+class _Wrapper:
+    """Makes the wrapped function of a function, by its name."""
+
+    def __init__(self, decorators: tuple[Decorator, ...], look: Look) -> None:
+        self._decorators = decorators
+        self._look = look
+
+    def __call__(self, original: Function, name: str) -> Function:
+        compute = autocast.casting(name, refusing(name, original))
+        for decorate in self._decorators:
+            compute = decorate(name, compute)
+        crossing, returns_self = self.crossing, _writes_first(name)
+
+        def operator(*args: Any, **kwargs: Any) -> Any:
+            """The fast path: all tensors are positional and have one mark, and no device is named."""
+            seen = None
+            for each in args:
+                kind = type(each)
+                if isinstance(each, Tensor):
+                    if count_modes() or kind not in PLAIN_TYPES:
+                        return crossing(compute, name, args, kwargs)
+                    try:
+                        mark = storage_of(each).mark
+                    except WITHOUT_STORAGE:
+                        return crossing(compute, name, args, kwargs)
+                    if mark is not seen:
+                        if seen is not None or mark.is_rare:
+                            return crossing(compute, name, args, kwargs)
+                        seen = mark
+                elif (kind is list or kind is tuple) and _may_hold_tensors(each):
+                    return crossing(compute, name, args, kwargs)
+            if kwargs and not _are_plain(kwargs):
+                return crossing(compute, name, args, kwargs)
+            result = compute(*args, **kwargs)
+            if seen is None or returns_self:
+                return result
+            if type(result) is Tensor:
+                try:
+                    storage = storage_of(result)
+                    if storage.mark is UNKNOWN:
+                        storage.mark = seen
+                except WITHOUT_STORAGE:
+                    put(result, seen)
+                return result
+            return put_all(result, seen)
+
+        return named(operator, original, name)
+
+    def crossing(self, compute: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+        """An operator with any arguments."""
+        tensors = list(tensors_in((args, kwargs)))
+        marks = [mark_of(each) for each in tensors]
+        target = next((each for each in marks if each.pretended), None)
+        if len(set(marks)) > 1 or (marks and marks[0].is_rare):
+            self._look(name, args, tensors, marks)
+            if target is not None and target.excused and len(set(marks)) > 1:
+                target = on(target.place)
+        if target is None and tensors:
+            target = UNKNOWN if all(each is UNKNOWN for each in marks) else HOST
+        if kwargs:
+            target = _with_options(kwargs, target)
+        result = compute(*args, **kwargs)
+        if target is None or target is UNKNOWN or name in lists.VIEWS or _writes_first(name):
+            return result
+        if any(result is each for each in tensors):
+            return result
+        if kwargs.get("device") is not None and isinstance(result, Tensor):
+            put_new(result, target)
+        put_all(result[:1] if name == "_pack_padded_sequence" else result, target)
+        return result
+
+
+def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
+    """The mark of the result by the options of an operator, which are made those of the CPU."""
+    device = kwargs.get("device")
+    if device is not None:
+        place = STATE.place(device)
+        if place is not None:
+            kwargs["device"], target = CPU, on(place)
+        else:
+            target = HOST if torch.device(device).type == "cpu" else None
+    if kwargs.get("pin_memory"):
+        kwargs["pin_memory"] = False
+    if kwargs.get("generator") is not None:
+        kwargs["generator"] = generator_for(kwargs["generator"], CPU if target is None else target.place)
+    return target
+
+
+def _may_hold_tensors(values: list[Any] | tuple[Any, ...]) -> bool:
+    """Lists are of one kind; the tuple of an index may mix."""
+    if type(values) is tuple:
+        return any(isinstance(each, Tensor | list | tuple) for each in values)
+    return bool(values) and not isinstance(values[0], int | float | slice)
+
+
+def _are_plain(kwargs: dict[str, Any]) -> bool:
+    for key, value in kwargs.items():
+        if key in ("device", "generator", "pin_memory") or isinstance(value, Tensor | tuple | list):
+            return False
+    return True
+
+
+def _writes_first(name: str) -> bool:
+    """Whether a method writes its tensor, and returns it or nothing."""
+    if name.startswith("__"):
+        return name == "__setitem__" or (name.startswith("__i") and name != "__invert__")
+    return name.endswith("_")
+
+
+def _called(call: Function, wrap: _Wrapper) -> Function:
+    """`torch.ops.aten.add(x, y)`, and operators of other libraries."""
+
+    @functools.wraps(call)
+    def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        name = getattr(self, "_qualified_op_name", "") or str(self)
+        return wrap.crossing(functools.partial(call, self), name.partition("::")[2].partition(".")[0], args, kwargs)
+
+    return called
+
+
+def _without_device(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """`DeviceContext` names its device to every factory; here the factories look it up themselves."""
+    del self, types
+    return func(*args, **(kwargs or {}))
+
+
+def named(function: Function, original: Function, name: str) -> Function:
+    """The function, with the name and the text of torch's own."""
+    function.__name__ = getattr(original, "__name__", name)
+    function.__qualname__ = getattr(original, "__qualname__", name)
+    function.__doc__ = original.__doc__
+    function.__module__ = getattr(original, "__module__", None) or "torch"
+    return function
