@@ -20,7 +20,8 @@ facts formats promises own_sinks garbage findings globs suggestions toml_places 
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge inference.habits inference.summaries.budget inference.transfer
 inference.summaries
-inference.memory conversions inference sinks repair phrases related rules config own_files report observed
+inference.memory conversions inference sinks repair phrases related rules config own_files report
+judgements observed
 pipeline device_lines
 answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal

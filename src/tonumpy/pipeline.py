@@ -17,6 +17,7 @@ from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.inference.receivers import infer
+from tonumpy.judgements import Judgement, as_the_code_around_has_it, node_of
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
@@ -34,10 +35,8 @@ from tonumpy.text.prefilter import (
     may_hold_sharers,
     may_hold_taken,
 )
-from tonumpy.text.wanted_errors import WantedErrors
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import TypeVar
 
@@ -55,20 +54,7 @@ if TYPE_CHECKING:
 
     _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
 
-_OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or whose fix takes an error away
 MAX_PASSES = 10  # two are known to be needed
-
-
-class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
-
-    `style` is how that was asked for.
-    """
-
-    finding: Finding
-    conversion: Conversion | ImplicitConversion | None
-    operations: tuple[Operation, ...]
-    style: RepairStyle = "links"
 
 
 class Fixed(NamedTuple):
@@ -223,7 +209,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
-    found = _without_wanted(found, source)
+    found = as_the_code_around_has_it(found, module)
     if "compile" in source.text:
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
@@ -231,24 +217,6 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
-
-
-def _without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
-    """Without the conversions whose errors the code around wants; a fix is unsafe where only some calls want them."""
-    wanted = WantedErrors(source.tree, source.text)
-    kept = []
-    for judgement in judgements:
-        finding, conversion = judgement.finding, judgement.conversion
-        if conversion is None or not finding.code.startswith(_OF_ERRORS):
-            kept.append(judgement)
-            continue
-        often = wanted.wants(_node_of(conversion), conversion.errors_raised)
-        if often == "sometimes" and finding.fix is not None and finding.fix.applicability == "safe":
-            fix = finding.fix._replace(applicability="unsafe")
-            judgement = judgement._replace(finding=finding._replace(fix=fix))
-        if often != "always":
-            kept.append(judgement)
-    return kept
 
 
 def _is_compiled(judgement: Judgement, source: Source) -> bool:
@@ -408,8 +376,8 @@ def _with_evidence(module: Module, judgements: list[Judgement], settings: Settin
     def grounded(judgement: Judgement) -> Judgement:
         finding, conversion = judgement.finding, judgement.conversion
         words = None if finding.observed is None else words_of(finding.observed)
-        if conversion is not None and _node_of(conversion) in told.at:
-            words = words_of_all(told.at[_node_of(conversion)])
+        if conversion is not None and node_of(conversion) in told.at:
+            words = words_of_all(told.at[node_of(conversion)])
         if words is None:
             return judgement
         ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
@@ -418,10 +386,6 @@ def _with_evidence(module: Module, judgements: list[Judgement], settings: Settin
     known = {(each.finding.start, each.finding.code) for each in failed}
     rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
     return [grounded(each) for each in (*failed, *rest)]
-
-
-def _node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
-    return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
 
 
 def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.findings import Finding, Position
-    from tonumpy.pipeline import Judgement
+    from tonumpy.judgements import Judgement
     from tonumpy.rehearsal.holding import RepairedFile
     from tonumpy.rehearsal.judging import Judged
     from tonumpy.rehearsal.process import Ended

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tonumpy.findings import Explanation
-    from tonumpy.pipeline import Judgement
+    from tonumpy.judgements import Judgement
 
 
 class Checked(NamedTuple):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Edit, Finding
+    from tonumpy.judgements import Judgement
     from tonumpy.observed.sighting import Sighting, Spot
-    from tonumpy.pipeline import Judgement
     from tonumpy.rehearsal.process import Ended
     from tonumpy.rehearsal.spool import Failure, Run
     from tonumpy.text.source import Source

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tonumpy.config import Settings
     from tonumpy.engine.names.module import Module
     from tonumpy.findings import Finding
+    from tonumpy.judgements import Judgement
     from tonumpy.observed.sighting import Sighting
-    from tonumpy.pipeline import Judgement
     from tonumpy.rehearsal.reached import Place
     from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source

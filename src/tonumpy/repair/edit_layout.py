@@ -24,6 +24,7 @@ from tonumpy.repair.operations import (
 )
 from tonumpy.text.bytes_read import are_bytes_read
 from tonumpy.text.candidates import is_placed
+from tonumpy.text.object_arrays import may_keep_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,8 @@ def plan_fix(
         edits = plan_edits(operations, source)
     except MisplacedError:
         return Fix("display-only", message, ())
-    return Fix(_applicability(conversion, operations, source), message, edits)
+    applicability = _applicability(conversion, operations, source)
+    return Fix(applicability, message + _note(conversion, operations, applicability), edits)
 
 
 def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
@@ -78,12 +80,26 @@ def _applicability(
 ) -> Applicability:
     if isinstance(conversion, ImplicitConversion):
         keep_value = all(each.keeps_value for each in (conversion, *conversion.others))
-        return "safe" if keep_value else "unsafe"
+        return "safe" if keep_value and not may_keep_objects(conversion.site.call) else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
     if _changes_what_is_read(conversion, operations):
         return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
+
+
+def _note(
+    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], applicability: Applicability
+) -> str:
+    """What an unsafe repair may change."""
+    if applicability != "unsafe":
+        return ""
+    widened = {method for each in operations if isinstance(each, (AddLinks, Convert)) for method in each.methods}
+    if "float" in widened and not is_widened_safely(conversion.dtype):
+        return "; a float64 tensor would lose precision"
+    if any(isinstance(each, Convert) and each.method == "tolist" for each in operations):
+        return "; equal values then count as one, formerly each tensor by itself"
+    return ""
 
 
 def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...]) -> bool:

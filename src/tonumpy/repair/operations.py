@@ -136,9 +136,7 @@ def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operatio
         return (AddLinks(early or numpy, ("detach",)),)
     if detach is None:
         return (AddLinks(numpy, ("detach", "cpu")),)
-    if detach.role is Role.DATA and isinstance(detach.node, ast.Attribute):
-        if conversion.data_of_tensor:
-            return (DataToDetach(detach.node), AddLinks(numpy, ("cpu",)))
+    if detach.role is Role.DATA and not conversion.data_of_tensor:
         return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
     return (AddLinks(numpy, ("cpu",)),)
 

@@ -61,12 +61,15 @@ elsewhere: convert each before it is added.
 
 from __future__ import annotations
 
+import ast
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tonumpy.repair.operations import Convert, convert_argument
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.sinks.taken.words import said
+from tonumpy.text.names import last_name
+from tonumpy.text.reductions import has_several
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
@@ -79,6 +82,14 @@ JUDGES = ("taken",)
 confidence = attrgetter("confidence_of_taken")
 
 _ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().cpu().numpy()`"
+
+
+# They take the items of what they are given.
+_OF_ITEMS = frozenset("set frozenset Counter update union intersection difference fromkeys mode multimode".split())
+
+
+def _goes_through(call: ast.AST) -> bool:
+    return isinstance(call, ast.Call) and last_name(call.func) in _OF_ITEMS
 
 
 def check(conversion: ImplicitConversion) -> str | None:
@@ -98,7 +109,9 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
     if conversion.of_items:
         return ()
     if taken.library in ("builtins", "collections", "statistics", *WRITERS_OF_JSON):
-        is_whole = taken.given != "number"
+        is_whole = taken.given != "number" or _goes_through(conversion.site.call)
+        if not is_whole and has_several(conversion.argument, conversion.site.scopes):
+            return ()  # `.item()` would raise
         return (Convert(conversion.argument, (), forced=False, method="tolist" if is_whole else "item"),)
     if taken.given == "number":
         return (Convert(conversion.argument, (), forced=False, method="item"),)
