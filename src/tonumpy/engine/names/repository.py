@@ -33,6 +33,8 @@ MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is
 MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds several
 MAX_SCANS = 24  # of all texts for a word; an index of the words costs as much as some thirty
 BLOCK_SIZE = 8  # texts whose words the index keeps together
+LONG_TEXT = 200_000  # bytes
+_NAME = re.compile(rb"[A-Za-z_]\w*")
 
 _TOPS = (".git", ".hg")  # a repository in another one is one of its own
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -110,10 +112,24 @@ class WordIndex:
 
 
 def _blocks_of(texts: list[tuple[str, bytes]]) -> list[tuple[frozenset[bytes], list[tuple[str, bytes]]]]:
-    """Neighbouring texts share most of their words: a list of texts for each word takes twice as long."""
+    """Neighbouring texts share most of their words: a list of texts for each word takes twice as long.
+
+    A long text is a block by itself, so that nobody searches it for a word of its neighbours.
+    """
     without_signs = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
-    blocks = (texts[start : start + BLOCK_SIZE] for start in range(0, len(texts), BLOCK_SIZE))
-    return [(frozenset(b" ".join(text for _, text in each).translate(without_signs).split()), each) for each in blocks]
+    blocks: list[tuple[frozenset[bytes], list[tuple[str, bytes]]]] = []
+    short: list[tuple[str, bytes]] = []
+    for path, text in (*texts, ("", b"")):
+        is_long = len(text) > LONG_TEXT
+        if short and (is_long or not path or len(short) == BLOCK_SIZE):
+            words = b" ".join(each for _, each in short).translate(without_signs).split()
+            blocks.append((frozenset(words), short))
+            short = []
+        if is_long and b"import" in text:  # else it is data, and calls nothing of others
+            blocks.append((frozenset(match[0] for match in _NAME.finditer(text)), [(path, text)]))
+        elif path and not is_long:
+            short.append((path, text))
+    return blocks
 
 
 class Repository(NamedTuple):
