@@ -9,7 +9,16 @@ from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.evidence import PROVED, without
 from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
-from tonumpy.engine.values.value_facts import join_fact, mapped, may_be, members, of_dtype, resting_on, truth_of
+from tonumpy.engine.values.value_facts import (
+    join_fact,
+    mapped,
+    may_be,
+    members,
+    of_dtype,
+    resting_on,
+    tensor_facts,
+    truth_of,
+)
 from tonumpy.engine.values.values import (
     NONE,
     NOTHING,
@@ -78,6 +87,10 @@ def grad_asked_for(arguments: Arguments) -> Fact:
     return True if given is None else truth_of(given)
 
 
+# In place, and torch raises where the tensor requires grad (measured on torch 2.13).
+_REFUSE_GRAD = frozenset("resize_ resize_as_ apply_ map_".split())
+
+
 def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, grad_mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     if name in ("cpu", "pin_memory") or name in ACCELERATORS:  # only memory of the CPU can be pinned
@@ -103,6 +116,12 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
         truth = grad_asked_for(arguments)
         after = with_grad_set(as_tensor(receiver), truth)
         return after if truth is False else after._replace(is_given=False)
+    if name in _REFUSE_GRAD:
+        tensor = as_tensor(receiver)
+        on_cpu = True if name in ("apply_", "map_") else tensor.on_cpu  # torch has them for the CPU alone
+        return tensor._replace(requires_grad=False, on_cpu=on_cpu, evidence=without(tensor.evidence, "grad"))
+    if name == "rename_":
+        return receiver
     operator = torch_api.tensor_method(name)
     if operator is None:
         return None
@@ -114,6 +133,10 @@ def call_tensor_method(receiver: Tensor | Unknown, name: str, arguments: Argumen
     result = representation.of_method(receiver, name, arguments, result)
     if isinstance(result, Tensor):
         result = with_dimensions_known(name, receiver, arguments, result)
+    source = arguments.get(0, "source")
+    if name == "set_" and isinstance(result, Tensor) and isinstance(source, Tensor):
+        has_none = tensor_facts(receiver)[1] is False and source.requires_grad is False
+        result = result._replace(requires_grad=False if has_none else result.requires_grad)
     if name == "copy_" and isinstance(result, Tensor):
         result = result._replace(on_cpu=receiver.on_cpu)  # it takes from any device
     if name.endswith("_") and not name.endswith("__") and isinstance(receiver, Tensor) and isinstance(result, Tensor):
