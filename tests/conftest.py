@@ -14,6 +14,7 @@ import pytest
 from fixture_format import FOLDER
 
 from tonumpy.engine.names import repository
+from tonumpy.engine.names.reads import NameSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,36 +58,30 @@ def run_tonumpy(tmp_path: Path) -> RunTonumpy:
     return run
 
 
-class _SearchedOnce(repository.Repository):
-    """One that is asked for the same names by many projects."""
-
-    __hash__ = object.__hash__
-
-    @cache  # noqa: B019 - it is kept as long as the tests run
-    def naming(self, name: str, pattern: str) -> list[str]:
-        return super().naming(name, pattern)
-
-    def names_beside(self, path: str, name: str, pattern: str) -> bool:
-        return any(other != path for other in self.naming(name, pattern))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _own_repository_is_read_once() -> Iterator[None]:
     """Each project reads the repository around a text anew, to look for callers: for most tests this one, of which the
     fixtures are looked through alone, as where a command is given them (`fixtures_alone`), and which stays as it is
     meanwhile. Other repositories are read as ever."""
-    read, top_of_own = repository.read_repository, str(FOLDER.parent)
+    read, search, top_of_own = repository.read_texts, repository.Searched._search, str(FOLDER.parent)
 
     @cache
-    def own() -> repository.Repository | None:
-        found = read(str(FOLDER), {})
-        return None if found is None else _SearchedOnce(*found._replace(is_installable=True))
+    def own() -> dict[str, bytes] | None:
+        return read(str(FOLDER), {})
 
-    def read_once(top: str, opened: Mapping[str, str]) -> repository.Repository | None:
+    @cache
+    def found_in_own(asked: NameSearch) -> list[str]:
+        return list(repository.where_it_stands(asked, (own() or {}).items()))
+
+    def read_once(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
         return own() if top == top_of_own and not opened else read(top, opened)
 
+    def search_once(of: repository.Searched, asked: NameSearch, texts: dict[str, bytes]) -> list[str]:
+        return found_in_own(asked) if texts and texts is own() else search(of, asked, texts)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repository, "read_repository", read_once)
+        patch.setattr(repository, "read_texts", read_once)
+        patch.setattr(repository.Searched, "_search", search_once)
         yield
 
 

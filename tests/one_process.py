@@ -10,10 +10,10 @@ import json
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonumpy.cache.recorded import RecordedProject
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.frontends.outcomes import Task
@@ -60,7 +60,7 @@ def main() -> None:
     others = set()
     for order in range(orders):
         random.Random(order).shuffle(names)
-        together = forked(names, RecordedProject if order % 2 else Project, repaired=order == 1)
+        together = forked(names, partial(Project, records=True) if order % 2 else Project, repaired=order == 1)
         others |= {name for name in names if together[name] != alone[name]}
     json.dump({"alone": alone, "others": sorted(others)}, sys.stdout)
 

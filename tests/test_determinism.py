@@ -113,7 +113,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What tonumpy needs, for a Python that has none of it: all that is pure Python, and runs on each of them."""
     folder = tmp_path_factory.mktemp("libraries")
     (folder / "tonumpy").symlink_to(SOURCES / "tonumpy")
-    for name in ("flake8", "mccabe", "pycodestyle", "pyflakes", "tomli", "tomllib"):
+    for name in ("flake8", "mccabe", "pathspec", "pycodestyle", "pyflakes", "tomli", "tomllib", "typing_extensions"):
         spec = find_spec(name)
         if spec is not None and spec.origin is not None:
             origin = Path(spec.origin)

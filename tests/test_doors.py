@@ -24,7 +24,6 @@ WRITERS = {
     "boundary/output.py": "is the door",
     "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
     "frontends/streams.py": "opens the null device for a standard stream that is closed",
-    "cache/seal.py": "gives the key its name, if no other run was first",
     "sweep/repository_task.py": "answers on its standard output",
     "sweep/folders.py": "moves folders of its own next to each other, to remove them",
     "sweep/layout.py": "makes the links of a repository in a folder of its own",
@@ -84,7 +83,7 @@ OTHERS = {
     # of what is run: the program, its code and its Python
     "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
-    "expanduser": {"boundary/paths.py", "cache/seal.py", "frontends/ignore_rules.py"},  # the user's own cache folder
+    "expanduser": {"boundary/paths.py", "frontends/result_cache.py", "frontends/ignore_rules.py"},  # the user's own
     "configured_path": {"config.py"},
     "tomllib.loads": {"config.py", "toml_places.py"},  # the latter of what the former has read
     "expand_braces": {"globs.py", "boundary/limits.py"},

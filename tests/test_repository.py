@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.engine.names.repository import LONG_TEXT, MAX_SCANS, WordIndex, read_repository, top_of_repository
+from tonumpy.engine.names.reads import Reads
+from tonumpy.engine.names.repository import LONG_TEXT, MAX_SCANS, Searched, WordIndex, read_texts, top_of_repository
 from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
@@ -357,8 +359,7 @@ def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> 
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("word = 1\n")
     (tmp_path / "round").symlink_to(tmp_path, target_is_directory=True)
-    repository = read_repository(str(tmp_path), {})
-    assert repository is not None
+    repository = Searched(str(tmp_path), {}, Reads(), None)
     assert repository.naming("word", r"\b%s\b") == [str(tmp_path / "a.py"), str(tmp_path / "deep" / "e.py")]
     assert repository.naming("wor", r"\b%s\b") == []
 
@@ -372,8 +373,7 @@ def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
     }
     for path, text in texts.items():
         (tmp_path / path).write_text(text, encoding="utf-8")
-    repository = read_repository(str(tmp_path), {})
-    assert repository is not None
+    repository = Searched(str(tmp_path), {}, Reads(), None)
     names = ["word", "word_2", "word1", "swords", "n_word", "wörd", "rd", "a", "none"]
 
     def found() -> list[list[str]]:
@@ -381,11 +381,13 @@ def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
 
     scanned = found()
     assert scanned[0] == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
-    for _ in range(MAX_SCANS):
-        repository.naming("word", r"\b%s\b")
+    for number in range(MAX_SCANS):
+        repository.naming(f"word{number}", r"\b%s\b")
+    repository._found.clear()
     assert found() == scanned
-    changed = repository.with_text(str(tmp_path / "a.py"), b"none = 1\n")
-    assert changed.naming("none", r"\b%s\b") == [str(tmp_path / "a.py")]
+    (tmp_path / "a.py").write_text("none = 1\n")
+    repository.invalidate(str(tmp_path / "a.py"))
+    assert repository.naming("none", r"\b%s\b") == [str(tmp_path / "a.py")]
 
 
 SCRIPT = """\
@@ -447,7 +449,7 @@ def test_a_base_may_call_what_a_class_defines_for_it(package: Package, mode: str
     assert package.rows("package/child.py") == rows
 
 
-def test_a_long_file_of_data_is_searched_for_no_word() -> None:
+def test_a_long_file_of_data_is_searched_for_no_word(tmp_path: Path) -> None:
     """Beside 12 MB of numbers each of 1,200 functions took 10 ms."""
     texts = {
         "calls.py": b"from mine import f",
@@ -455,8 +457,13 @@ def test_a_long_file_of_data_is_searched_for_no_word() -> None:
         "long.py": b"from mine import f\nX = [" + b"1, " * LONG_TEXT + b"]",
         "mine.py": b"def f(): pass",
     }
+    for path, text in texts.items():
+        (tmp_path / path).write_bytes(text)
+    read = read_texts(str(tmp_path), {})
+    assert read is not None
+    assert [os.path.basename(path) for path in read] == ["calls.py", "long.py", "mine.py"]
     index = WordIndex()
     for _ in range(MAX_SCANS):
-        assert dict(index.holding("f", texts)) == texts
-    assert [path for path, _ in index.holding("f", texts)] == ["calls.py", "long.py", "mine.py"]
-    assert [path for path, _ in index.holding("absent", texts)] == []
+        assert dict(index.holding("f", read)) == read
+    assert {path for path, _ in index.holding("f", read)} == set(read)
+    assert [path for path, _ in index.holding("absent", read)] == []

@@ -24,7 +24,6 @@ LONG = {
     "compare_builds": ["tonumpy", "tonumpy", "examples"],
     "fuzz": ["--programs", "1", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
-    "prove_cache": ["--steps", "2", "examples"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
 # Tests of these files run them.

@@ -1,21 +1,18 @@
-"""Byte tests, passing over statements, parsing on demand, kept modules and processes only save time: the plain way
+"""Byte tests, passing over statements, kept modules and processes only save time: the plain way
 finds the same, in every fixture and in a real package."""
 
 import ast
 import contextlib
 import gc
 import importlib.util
-import io
 import json
 import os
 import subprocess
 import sys
-import token
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from pathlib import Path
-from tokenize import generate_tokens
 
 import pytest
 from fixture_format import read_fixtures
@@ -25,16 +22,13 @@ from tonumpy.config import Configuration, Settings
 from tonumpy.engine.names.class_bodies import members_defined, writers_of, writes_of
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import Position, SourceError
+from tonumpy.findings import SourceError
 from tonumpy.frontends.files import find_files
 from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
 from tonumpy.sinks import sink_calls as consumer_calls
 from tonumpy.sinks.sink_calls import find_consumers
-from tonumpy.text import deferred
 from tonumpy.text.candidates import find_candidates
-from tonumpy.text.deferred import parse_on_demand
-from tonumpy.text.long_strings import long_strings
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import may_hold_consumers, may_hold_risks
 from tonumpy.text.source import Source, parse
@@ -56,84 +50,6 @@ def sources() -> list[Source]:
             assert parse(source.text, path)
             found.append(source)
     return found
-
-
-@pytest.mark.slow
-def test_what_is_parsed_on_demand_is_the_tree_of_ast(sources: list[Source]) -> None:
-    taken_apart = 0
-    for source in sources:
-        tree = parse_on_demand(source.text, ast.parse)
-        if tree is not None:
-            taken_apart += 1
-            plain = ast.parse(source.text)
-            ends = [(node.end_lineno, node.end_col_offset) for node in tree.body]
-            assert ends == [(node.end_lineno, node.end_col_offset) for node in plain.body], source.filename
-            assert ast.dump(tree, include_attributes=True) == ast.dump(plain, include_attributes=True), source.filename
-    assert taken_apart > 50
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'def f():\n    """\ndef g():\n    """\n',
-        "def f():\n    x = (\n1,\n)\n",
-        "def f():\n    x = 1 + \\\n2\n",
-        'def f():\n    return f"{\n1}" + f"{\n2}"\n',  # since Python 3.12
-        "def f():  # ends in \\\n    pass\n",
-        "class C:\n    def f(self):\n        x = '''\n    def g(self):\n'''\n    def h(self): pass\n",
-        "class C:\n  def f(self):\n    def g():\n        pass\n    return g\n  def h(self): pass\n",
-        "class C:\n    @property\n    def f(self): pass; x = 1;\n    # a comment\n  # another\n",
-        "if x:\n    def f(): pass\nelse:\n    def f(): return 1\n# a comment \\\ndef g(): pass\n",
-        "async def f(\n    x,\n):\n    await x  # a comment\n\n    # another\n\nx = 1\n",
-        '# one """\ndef f(): pass\n# two """\ndef g(): return "#"  # """ # "\n# three """\n',
-        'x = \'"""\'\ndef f(): pass\ny = "\'\'\'", \'"""\'\n',
-        'def f():\n    x = \'a\', "it\'s", """\ndef g(): pass\n"""  # a comment\n',
-        'def f():\n    x = \'a\\\ndef g(): pass\\\n"""\'\ndef h():\n    """ \' """\n',
-        'def f():\n    """ \\"""\ndef g():\n    """\n',
-        "def f():\n    ''' \\\\'''\ndef g():\n    ''' ''' \"\"\" \"\"\"\n",
-        'def f():\n    """a"""; x = """\ndef g(): pass\n""" # """\ny = """a"""\n',
-    ],
-)
-def test_taking_apart_goes_by_the_meaning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In strings, brackets and comments, a line that looks like the beginning of something is none."""
-    monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
-    for around in (text, f"x = 0\n{text}", f"import a\n\n\ndef f(x):\n    return x\n\n\n{text}y = 1\n"):
-        tree = parse_on_demand(around, ast.parse)
-        if tree is not None:
-            assert ast.dump(tree, include_attributes=True) == ast.dump(ast.parse(around), include_attributes=True)
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="tokenize gives formatted strings in parts")
-def test_long_strings_are_those_of_the_tokens(sources: list[Source]) -> None:
-    texts = [source.text for source in sources if "\r" not in source.text and "\f" not in source.text]
-    found = {text: long_strings(text, 0, len(text)) for text in [*texts, *LONG_STRINGS]}
-    certain = {text: places for text, places in found.items() if places is not None}
-    # Nearly all: tests of a parser, as LibCST's are, hold many strings of quotes.
-    assert len(certain) > 0.95 * len(texts)
-    assert not set(LONG_STRINGS) - set(certain)
-    for text, places in certain.items():
-        source = Source.from_text(text, "text.py")
-        tokens = [each for each in generate_tokens(io.StringIO(text).readline) if each.type == token.STRING]
-        long = [each for each in tokens if each.string.lstrip("rRbBfFuU").startswith(('"""', "'''"))]
-        ends = [source.offset(Position(each.end[0], each.end[1] + 1)) for each in long]
-        lengths = [len(each.string.lstrip("rRbBfFuU")) for each in long]
-        assert places == [(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-
-
-LONG_STRINGS = [
-    '# one """\nx = 1  # two """\ny = """a"""  # """\nz = "#", """b""" # c\n',
-    'x = \'a\', "it\'s", """b\n""", """c"""\n',
-    "x = ''' \\\\'''\ny = ''' \\''' \"\"\" \\\\\\''' '''\nz = \"\"\" ''' \"\"\"\n",
-    'x = """"a"""\ny = \'\', """"""\n',
-]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['x = \'"""\'\n', 'x = \'a\\\n b """\'\n', 'x = \'a\\\n"""\'\n', 'x = """a\n', 'x = "a"""\n'],
-)
-def test_where_quotes_do_not_tell_it_is_said(text: str) -> None:
-    assert long_strings(text, 0, len(text)) is None
 
 
 def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
@@ -268,15 +184,13 @@ def every_line(text: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def each_by_itself(sources: list[Source]) -> list[tuple[str, str, str, int, int]]:
-    """The findings of one file after the other, parsed at once and with nothing kept from one to the next."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deferred, "parse_on_demand", lambda *_: None)
-        fresh = (Source(source.data or b"", source.filename) for source in sources)
-        return [
-            (finding.filename, finding.code, finding.message, *finding.start)
-            for source in fresh
-            for finding in suppress(source, pipeline.check(source, Settings(), Project()))
-        ]
+    """The findings of one file after the other, with nothing kept from one to the next."""
+    fresh = (Source(source.data or b"", source.filename) for source in sources)
+    return [
+        (finding.filename, finding.code, finding.message, *finding.start)
+        for source in fresh
+        for finding in suppress(source, pipeline.check(source, Settings(), Project()))
+    ]
 
 
 @pytest.mark.slow
@@ -321,22 +235,6 @@ def test_every_run_says_the_same(fixtures_alone: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_parsed_on_demand_is_repaired_as_well(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
-    repaired_ones = {str(fixture.path) for fixture in read_fixtures() if fixture.fixable}
-    texts = [source for source in sources if source.filename in repaired_ones]
-    assert len(texts) > 300
-
-    def repaired() -> list[str]:
-        fresh = (Source(source.data or b"", source.filename) for source in texts)
-        return [pipeline.fix(source, Settings(), Project(), unsafe=True).text for source in fresh]
-
-    monkeypatch.setattr(deferred, "MIN_LENGTH", 1)
-    on_demand = repaired()
-    monkeypatch.setattr("tonumpy.text.source.parse_on_demand", lambda *_: None)
-    assert on_demand == repaired()
-
-
-@pytest.mark.slow
 def test_nothing_is_left_of_a_file_that_has_been_checked(tmp_path: Path) -> None:
     """Without the garbage collector, which is off during a run."""
     texts = {fixture.path: fixture.path.read_bytes() for fixture in read_fixtures()}
@@ -355,7 +253,7 @@ def test_a_tree_goes_with_its_source() -> None:
     """Without the garbage collector, which is off during a run."""
     body = "    x = x + 1\n" * 100
     source = Source(f"import torch\n\n\ndef f(x):\n{body}".encode(), "long.py")
-    assert type(source.tree.body[1]) is not ast.FunctionDef, "it is deferred"
+    assert source.tree.body
     reference = weakref.ref(source)
     with Paused():
         del source

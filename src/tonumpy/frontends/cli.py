@@ -419,16 +419,12 @@ def candidate_files(
     """Those that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
-        stamp = None
-        if result_cache is not None and known is not None:
-            settings = configuration.settings_of(path)
-            outcome = result_cache.known(path, settings)
-            if outcome is not None:
-                known[path] = outcome
-                yield path
-            if outcome is not None or result_cache.holds_nothing(path):
-                continue
-            stamp = result_cache.stamp(path)
+        settings = configuration.settings_of(path)
+        outcome = result_cache.known(path, settings) if result_cache is not None and known is not None else None
+        if outcome is not None and known is not None:
+            known[path] = outcome
+            yield path
+            continue
         try:
             data = read(path)
         except SourceError as error:
@@ -437,7 +433,7 @@ def candidate_files(
         if has_observations or may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
         elif result_cache is not None:
-            result_cache.keep_nothing(path, settings, stamp)
+            result_cache.keep_nothing(path, settings, data)
 
 
 def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:

@@ -235,7 +235,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 def _add_clean(parser: argparse.ArgumentParser) -> None:
     group = _add_configuration(parser)
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the folder to remove (default: .tonumpy_cache)")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: the user's)")
     group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
@@ -334,7 +334,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: auto, one per core)"
     )
     group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: .tonumpy_cache)")
+    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: the user's)")
     volume = group.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
     volume.add_argument("-v", "--verbose", action="store_true", help="print the steps of the run to standard error")

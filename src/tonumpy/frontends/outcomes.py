@@ -8,7 +8,7 @@ from tonumpy.frontends.disk import read
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings
-    from tonumpy.engine.names.lookups import Content, Lookup
+    from tonumpy.engine.names.reads import ReadSet
     from tonumpy.findings import Finding, SourceError
 
 
@@ -28,11 +28,10 @@ class Task(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """What the findings of a file rest on: its own content, and what was asked of the disk. As long as that stays, and
-    the settings and the tool, they stay."""
+    """What the findings of a file rest on beside settings and tool: the digest of its bytes, and what else was read."""
 
-    own: Content
-    lookups: tuple[Lookup, ...]
+    digest: str
+    read_set: ReadSet
 
 
 class Change(NamedTuple):

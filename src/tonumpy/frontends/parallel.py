@@ -18,7 +18,6 @@ from tonumpy.garbage import Paused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.engine.names.repository import Read
     from tonumpy.frontends.outcomes import Outcome, Task
     from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.frontends.run import Work
@@ -44,7 +43,7 @@ def outcomes_of(
 
 
 def _in_turn(work: Work, tasks: Sequence[Task], result_cache: ResultCache | None) -> Iterator[Outcome]:
-    session = Session(Project()) if result_cache is None else _recording(result_cache.repository)
+    session = Session(_project(result_cache))
     with Paused():
         try:
             for task in tasks:
@@ -107,13 +106,11 @@ def _work_here(work: Work, records: bool, task: Task) -> Outcome:
 @cache
 def _session_of_this_process(records: bool) -> Session:
     """A worker keeps what it has read of the repository from one task to the next."""
-    return _recording() if records else Session(Project())
+    return Session(Project(records=records))
 
 
-def _recording(*read: Read) -> Session:
-    from tonumpy.cache.recorded import RecordedProject  # start-up
-
-    return Session(RecordedProject(*read))
+def _project(result_cache: ResultCache | None) -> Project:
+    return Project() if result_cache is None else Project(records=True, known=result_cache.search)
 
 
 def _start_worker() -> None:

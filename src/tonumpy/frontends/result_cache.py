@@ -2,124 +2,163 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
 import sys
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.paths import root_of
-from tonumpy.cache.cache_entries import Kept
-from tonumpy.cache.folder import CacheFolder, NotOursError, clean
-from tonumpy.cache.identity import identity
-from tonumpy.cache.seal import own_seal
-from tonumpy.cache.store import Store
+from tonumpy.boundary.output import open_new
+from tonumpy.boundary.paths import private_folder, real_path
+from tonumpy.cache.store import Kept, Store
 from tonumpy.config import ConfigError
+from tonumpy.engine.names.reads import digest_of
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.frontends.streams import write
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from tonumpy.config import Configuration, Settings
-    from tonumpy.engine.names.lookups import Stamp
-    from tonumpy.engine.names.repository import Texts
+    from collections.abc import Callable, Iterator
 
-DEFAULT = ".tonumpy_cache"
+    from tonumpy.config import Configuration, Settings
+    from tonumpy.engine.names.repository import Known
+
 _VARIABLE = "TONUMPY_CACHE_DIR"
+_PARTS = (".py", ".json", ".toml")  # of which the tool is made
+_SUFFIX = ".sqlite"
+_KEPT = 4  # versions of the tool
 
 
 class ResultCache:
-    """Outcomes of former runs, by file and settings; `repairs`: findings with a repair are of no use, as it is to be
-    made."""
+    """Outcomes of former runs, by file and settings; where the database fails, nothing is known and nothing is kept.
+
+    `repairs`: findings with a repair are of no use, as it is to be made.
+    """
 
     def __init__(self, store: Store, *, repairs: bool) -> None:
         self._store = store
         self._repairs = repairs
         self.taken = 0
-        self._last = "", False
 
     def known(self, path: str, settings: Settings) -> Outcome | None:
-        """None where the file has to be looked at, or where `holds_nothing` says that nothing is to be judged there."""
-        kept = self._store.known(path, settings)
-        self._last = path, kept is not None and kept.lookups is None
+        try:
+            kept = self._store.known(path, settings)
+        except (sqlite3.Error, ValueError, TypeError):
+            return None
         if kept is None or (self._repairs and _has_repairs(kept, settings)):
             return None
         self.taken += 1
-        if kept.lookups is None:
-            return None
         return Outcome(Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped)
 
-    def holds_nothing(self, path: str) -> bool:
-        """Of the file that `known` was last asked for."""
-        return self._last == (path, True)
+    @property
+    def search(self) -> Known:
+        return self._store.search
 
-    def repository(self, top: str) -> Texts | None:
-        """The one with some top, in which former runs have searched."""
-        return self._store.searches.repository(top)
-
-    def stamp(self, path: str) -> Stamp | None:
-        """To be taken before the file is read."""
-        return self._store.stamp(path)
-
-    def keep_nothing(self, path: str, settings: Settings, stamp: Stamp | None) -> None:
-        """That there is nothing to judge in the file."""
-        self._store.keep(path, settings, Kept(stamp, "", None))
+    def keep_nothing(self, path: str, settings: Settings, data: bytes) -> None:
+        """Keep that there is nothing to judge in the file."""
+        self._write(lambda: self._store.keep(path, settings, digest_of([data]), None, Kept((), ())))
 
     def keep(self, outcome: Outcome) -> None:
-        basis = outcome.basis
+        basis, task = outcome.basis, outcome.task
         if basis is not None and outcome.error is None:
-            own = basis.own
-            kept = Kept(own.stamp, own.digest, basis.lookups, tuple(outcome.findings), outcome.skipped)
-            self._store.keep(outcome.task.filename, outcome.task.settings, kept)
+            kept = Kept(tuple(outcome.findings), outcome.skipped)
+            self._write(lambda: self._store.keep(task.filename, task.settings, basis.digest, basis.read_set, kept))
 
     def save(self) -> None:
-        self._store.save()
+        self._write(self._store.save)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        with contextlib.suppress(sqlite3.Error, ValueError):  # ValueError: a name of a file that is no text
+            write()
 
 
 def open_result_cache(given: str | None, configuration: Configuration, *, repairs: bool) -> ResultCache | None:
-    """`given` is the folder of the command line. None where nothing can be kept; ConfigError where a folder that is
-    named is none of ours."""
-    path, is_named = place_of_cache(given, configuration)
-    by_stamp = not _is_ci()
+    """`given` is the folder of the command line. None where nothing can be kept; ConfigError for a folder of version
+    control."""
+    folder = place_of_cache(given, configuration)
     try:
-        folder = CacheFolder(path, identity(by_content=not by_stamp))
-    except NotOursError as error:
-        if is_named:
-            raise ConfigError(f"{path}: {error}, so no cache is kept there") from error
-        write(f"tonumpy: warning: {path}: {error}, so no cache is kept\n", sys.stderr)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, _identity() + _SUFFIX)
+        if not os.path.exists(path):
+            _forget_versions(folder)
+        if os.path.islink(path):
+            raise OSError("holds a link in place of a database")
+        token = _token()
+        try:
+            store = Store(path, token)
+        except sqlite3.DatabaseError:  # spoilt
+            os.unlink(path)
+            store = Store(path, token)
+    except (OSError, sqlite3.Error) as error:
+        print(f"tonumpy: warning: {folder}: {error}, so no cache is kept", file=sys.stderr)
         return None
-    except OSError:
-        return None
-    seal = own_seal()
-    return None if seal is None else ResultCache(Store(folder, seal, by_stamp=by_stamp), repairs=repairs)
+    return ResultCache(store, repairs=repairs)
 
 
-def place_of_cache(given: str | None, configuration: Configuration) -> tuple[str, bool]:
-    """The folder of the cache, and whether somebody named it."""
+def _token() -> str:
+    """A random text that only this user's runs know, in the user's own cache folder."""
+    path = os.path.join(_users_folder(), "token")
+    with contextlib.suppress(OSError):
+        os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
+        with open(open_new(path, 0o600), "w") as stream:
+            stream.write(os.urandom(16).hex())
+    return read_regular(path, 100).decode()
+
+
+def place_of_cache(given: str | None, configuration: Configuration) -> str:
+    """The user's cache folder, unless the user or the settings name another."""
     named = given or os.environ.get(_VARIABLE) or configuration.settings_in("").cache_dir
     if named:
-        return named, True
-    origin = configuration.governed("")[1]
-    folder = None if origin is None else os.path.dirname(origin)
-    here = os.getcwd()
-    if folder is None or not os.path.join(here, "").startswith(os.path.join(os.path.abspath(folder), "")):
-        folder = root_of(here) or here
-    return os.path.join(folder, DEFAULT), False
+        private = private_folder(real_path(named))
+        if private is not None:
+            raise ConfigError(f"{named}: is in {private}, which belongs to version control, so no cache is kept there")
+        return named
+    return _users_folder()
+
+
+def _users_folder() -> str:
+    if os.name == "nt":
+        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.expanduser("~"), "tonumpy", "cache")
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/tonumpy")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tonumpy")
 
 
 def clean_cache(given: str | None, configuration: Configuration) -> str:
-    """What was done; ConfigError where the folder is none of ours."""
-    path, _ = place_of_cache(given, configuration)
+    """Remove the databases and say what was done; ConfigError where that cannot be."""
+    folder = place_of_cache(given, configuration)
     try:
-        return f"Removed {path}.\n" if clean(path) else f"There is no cache in {path}.\n"
-    except NotOursError as error:
-        raise ConfigError(f"{path}: {error}, so nothing is removed") from error
+        databases = list(_databases(folder))
+        for path in databases:
+            os.unlink(path)
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+        raise ConfigError(f"{folder}: {error.strerror}") from error
+    return f"Removed the cache in {folder}.\n" if databases else f"There is no cache in {folder}.\n"
+
+
+def _databases(folder: str) -> Iterator[str]:
+    if os.path.isdir(folder):
+        with os.scandir(folder) as scan:
+            yield from (each.path for each in scan if each.name.endswith((_SUFFIX, f"{_SUFFIX}-journal")))
+
+
+def _forget_versions(folder: str) -> None:
+    for path in sorted(_databases(folder), key=os.path.getmtime)[: -_KEPT + 1]:
+        os.unlink(path)
+
+
+def _identity() -> str:
+    """The version of the tool and of Python: a digest of the tool's own files, as another may find otherwise."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parts = [f"{sys.version} {sys.implementation.cache_tag} {sys.getrecursionlimit()}".encode()]
+    for folder, inner, names in os.walk(home):
+        inner.sort()
+        for name in sorted(names):
+            if name.endswith(_PARTS):
+                with open(os.path.join(folder, name), "rb") as stream:
+                    parts += [os.fsencode(name), stream.read()]
+    return digest_of(parts)[:16]
 
 
 def _has_repairs(kept: Kept, settings: Settings) -> bool:
     allowed = ("safe", "unsafe") if settings.unsafe_fixes else ("safe",)
     return any(finding.fix is not None and finding.fix.applicability in allowed for finding in kept.findings)
-
-
-def _is_ci() -> bool:
-    """Where each run has its files from somewhere else, with the time at which they came."""
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")

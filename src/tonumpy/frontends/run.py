@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 
 from tonumpy import pipeline
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends.disk import os_error
 from tonumpy.frontends.notebook_copies import Copies
 from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
-from tonumpy.text.reading import read_looked_at
 from tonumpy.text.recursion import cuts
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.engine.names.lookups import Content
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding
     from tonumpy.text.source import Source
@@ -109,26 +106,18 @@ class _Reading:
     """The bytes of a file, and afterwards what the findings in them rest on, if the project records it."""
 
     def __init__(self, task: Task, project: Project) -> None:
-        self._task, self._project = task, project
-        self._cuts = cuts()
-        self._own: Content | None = None
-        if task.data is not None or not project.records:
-            self.data = task.read()
-            return
-        from tonumpy.engine.names.lookups import content_of  # start-up
-
-        project.lookups(task.filename)  # those of a file that was given up
-        try:
-            self.data, found = read_looked_at(task.filename)
-        except OSError as error:
-            raise os_error(task.filename, error) from error
-        self._own = content_of(task.filename, self.data, found)
+        self._reads, self._cuts = project.reads, cuts()
+        self._is_file = task.data is None
+        self._reads.begin_file()
+        self.data = task.read()
 
     def basis(self) -> Basis | None:
-        lookups = None if self._own is None else self._project.lookups(self._task.filename)
-        if self._own is None or lookups is None or cuts() != self._cuts:
+        read_set = self._reads.taken() if self._reads.records and self._is_file else None
+        if read_set is None or cuts() != self._cuts:
             return None
-        return Basis(self._own, lookups)
+        from tonumpy.engine.names.reads import digest_of  # start-up
+
+        return Basis(digest_of([self.data]), read_set)
 
 
 def _guarded(work: Work, task: Task, session: Session) -> Outcome:

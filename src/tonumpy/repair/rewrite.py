@@ -20,7 +20,6 @@ from tonumpy.repair.operations import (
     ReplaceFunction,
     completes_the_chain,
 )
-from tonumpy.text.deferred import look_into
 from tonumpy.text.names import path_of
 from tonumpy.text.source import Source, parse
 
@@ -135,8 +134,6 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
     waiting: list[tuple[object, object]] = [(old, new)]
     while waiting:
         was, now = waiting.pop()
-        if isinstance(was, ast.AST):
-            look_into(was)
         if isinstance(was, ast.Call) and isinstance(now, ast.Call):
             calls[was] = now
         if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):

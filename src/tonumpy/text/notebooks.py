@@ -53,8 +53,8 @@ class Notebook(Source):
     The constructor raises SourceError where the notebook cannot be read, or is not one of Python.
     """
 
-    def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
-        super().__init__(data, filename, followed=followed)
+    def __init__(self, data: bytes, filename: str) -> None:
+        super().__init__(data, filename)
         if self.encoding != "utf-8":  # a coding cookie means nothing in JSON
             self.encoding = "utf-8"
             self.text = _decoded(data, filename, self.has_bom)
@@ -64,7 +64,7 @@ class Notebook(Source):
     def from_document(cls, document: str, filename: str) -> Notebook:
         notebook = cls.__new__(cls)
         notebook.filename, notebook.encoding = filename, "utf-8"
-        notebook.has_bom = notebook._is_followed = False
+        notebook.has_bom = False
         notebook._read(document)
         return notebook
 
@@ -73,7 +73,7 @@ class Notebook(Source):
         """What an editor shows of a notebook: cells of Python, counted from 1, that stand in no JSON text yet."""
         notebook = cls.__new__(cls)
         notebook.filename, notebook.encoding, notebook.data = filename, "utf-8", None
-        notebook.has_bom = notebook._is_followed = False
+        notebook.has_bom = False
         notebook._join(CodeCell(number, text, 0, None) for number, text in enumerate(cells, 1))
         return notebook
 

@@ -8,20 +8,18 @@ import re
 import sys
 import warnings
 from bisect import bisect_right
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
-from tonumpy.text.deferred import parse_on_demand
 from tonumpy.text.recursion import note_cut_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Edit, Explanation, Finding, Ground
-    from tonumpy.text.deferred import Watch
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Codecs of Python that are for other things than files of text: for bytes, for single names on the net, for nothing.
@@ -37,20 +35,16 @@ _WIDE = re.compile(r"[^\x00-\x7f]")
 class Source:
     """The text of one file with what is derived from it; nothing in it changes after construction.
 
-    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed: for a
-    function that is parsed when it is first looked into, no earlier. In a file that is only `followed`, for another's
-    sake, such a function counts as an empty one instead.
+    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed.
     """
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
     _searches = 0
-    watch: Watch | None = None  # who is told which functions and classes in the tree are looked into
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
-    def __init__(self, data: bytes, filename: str, *, followed: bool = False) -> None:
+    def __init__(self, data: bytes, filename: str) -> None:
         self.filename = filename
-        self._is_followed = followed
         self.data: bytes | None = data
         self.has_bom = data.startswith(codecs.BOM_UTF8)
         if self.has_bom:
@@ -68,11 +62,11 @@ class Source:
             raise SourceError(filename, reason, Position(1, 1)) from error
 
     @classmethod
-    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None, *, followed: bool = False) -> Source:
+    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
         """For a host that has already decoded the text (flake8) and perhaps parsed it."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
-        source.encoding, source.has_bom, source._is_followed = "utf-8", False, followed
+        source.encoding, source.has_bom = "utf-8", False
         if tree is not None:
             source.__dict__["tree"] = tree
         return source
@@ -126,9 +120,7 @@ class Source:
         if len(self.text) > MAX_LENGTH:  # the tree takes some two hundred times as much memory
             reason = f"is longer than {MAX_LENGTH} characters, so it is not parsed"
             raise SourceError(self.filename, reason, Position(1, 1))
-        # Not a method of this object: the tree would hold what holds the tree, and stay until garbage is collected.
-        parse_part = partial(_parse_part, filename=self.filename, followed=self._is_followed)
-        return parse_on_demand(self.text, parse_part, self.watch) or parse(self.text, self.filename)
+        return parse(self.text, self.filename)
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -299,15 +291,6 @@ def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
         if not _BLANK.match(line.rstrip(b"\r")):
             break
     return "utf-8"
-
-
-def _parse_part(text: str, filename: str, *, followed: bool) -> ast.Module | None:
-    try:
-        return parse(text, filename)
-    except SourceError:
-        if followed:
-            return None
-        raise
 
 
 def parse(text: str, filename: str) -> ast.Module:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tonumpy.text.source import Source
 
 
-def source_of(data: bytes | str, filename: str, *, followed: bool = False) -> Source:
+def source_of(data: bytes | str, filename: str) -> Source:
     """SourceError where a module cannot be decoded, or a notebook not be read."""
     if filename.endswith(".ipynb"):
         from tonumpy.text.notebooks import Notebook  # start-up: json
 
         if isinstance(data, str):
             return Notebook.from_document(data, filename)
-        return Notebook(data, filename, followed=followed)
+        return Notebook(data, filename)
     if isinstance(data, str):
-        return Source.from_text(data, filename, followed=followed)
-    return Source(data, filename, followed=followed)
+        return Source.from_text(data, filename)
+    return Source(data, filename)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.text.deferred import PLAIN
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -27,8 +25,6 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
     if isinstance(node, type) and issubclass(node, ast.AST)
 }
 _FIELDS[ast.Constant] = _FIELDS[ast.MatchSingleton] = ()
-for deferred, plain in PLAIN.items():
-    _FIELDS[deferred] = _FIELDS[plain]
 if hasattr(ast, "TypeAlias"):
     _FIELDS[ast.TypeAlias] = ("name", "type_params", "value")
 

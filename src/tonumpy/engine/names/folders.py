@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.names.reads import ABSENT, digest_of, kind_of
+from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tonumpy.engine.names.reads import Reads
 
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
@@ -28,29 +33,51 @@ def files_of_module(path: str, *, is_folder: bool = True) -> list[str]:
     return [*([os.path.join(path, "__init__.py")] if is_folder else []), f"{path}.py", f"{path}.ipynb"]
 
 
+def most_bytes(filename: str) -> int:
+    """How large a file may be that is followed into; the outputs of a notebook may be large."""
+    return NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES
+
+
+def names_in(folder: str) -> list[str]:
+    """The names of the modules in a folder, sorted; none where it is no folder, or one that cannot be read."""
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    except OSError:
+        return []
+
+
+def digest_of_names(folder: str) -> str:
+    return digest_of(map(os.fsencode, names_in(folder)))
+
+
 class Folders:
-    """What there is on the disk, asked anew each time."""
+    """What there is on the disk, asked anew each time; `reads` records it."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def _kind(self, path: str) -> str:
+        kind = kind_of(path)
+        self._reads.note("kind", path, kind)
+        return kind
 
     def is_file(self, path: str) -> bool:
-        return os.path.isfile(path)
+        return self._kind(path) == "file"
 
     def is_folder(self, path: str) -> bool:
-        return os.path.isdir(path)
+        return self._kind(path) == "folder"
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        return self._kind(path) != ABSENT
 
     def names_in(self, folder: str) -> list[str]:
-        """No name where it is no folder, or one that cannot be read."""
-        try:
-            return os.listdir(folder)
-        except OSError:
-            return []
+        if self._reads.records:
+            self._reads.note("names", folder, digest_of_names(folder))
+        return names_in(folder)
 
     def neighbours(self, folder: str) -> list[str]:
         """The modules in a folder that are asked what frameworks are spoken there."""
-        names = sorted(name for name in self.names_in(folder) if name.endswith(".py"))[:MAX_NEIGHBOURS]
-        return [os.path.join(folder, name) for name in names]
+        return [os.path.join(folder, name) for name in self.names_in(folder)[:MAX_NEIGHBOURS]]
 
     def is_package(self, folder: str) -> bool:
         return self.is_file(os.path.join(folder, "__init__.py"))
@@ -63,7 +90,7 @@ class Folders:
         if self.is_file(f"{path}.py") or self.is_package(path):
             return True
         # A namespace package counts only where it holds Python itself: any folder may share a package's name.
-        return any(entry.endswith(".py") for entry in self.names_in(path))
+        return bool(self.names_in(path))
 
     def above(self, folder: str) -> Iterator[str]:
         """A folder and those above it, up to that of the repository."""

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.frameworks import Frameworks
+from tonumpy.engine.names.memo import Memo
 from tonumpy.engine.names.module_names import Names, tree_of
 from tonumpy.engine.names.module_text import Text
 from tonumpy.engine.names.module_use import Use, folder_of
 from tonumpy.engine.names.module_words import Words
-from tonumpy.engine.names.read_set import WorkedOut
 from tonumpy.findings import SourceError
-from tonumpy.text.deferred import look_into
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterator
-    from typing import Any, Protocol, TypeVar
+    from typing import Protocol, TypeVar
 
     from tonumpy.engine.names.bindings import Import
     from tonumpy.engine.names.follow_budget import Followed
-    from tonumpy.engine.names.read_set import ReadSet
     from tonumpy.engine.names.repository import Repositories
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
@@ -58,25 +56,18 @@ class Module:
         disabled_habits: frozenset[str] = frozenset(),
         promises: tuple[OwnPromise, ...] = (),
         sinks: tuple[OwnSink, ...] = (),
-        read_set: ReadSet | None = None,
     ) -> None:
-        """`read_set` is told what is read of a module that is followed, where that is recorded."""
-        self._source = source
-        self.read_set = read_set
+        self.source = source
         self.promises = promises  # those that hold where this module is checked
         self.sinks = sinks  # the same
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
         self.tells_origins = False  # whether somebody asks for the line behind each fact
         self.filename = source.filename
         self.project = project
-        if read_set is not None:
-            source.watch = read_set.looks_into
-        self.digests: dict[int, str] = {}  # of definitions, by the ids of their nodes (see fingerprints.py)
-        self._derived: dict[tuple[object, int], Any] = {}
-        self._worked_out = WorkedOut(read_set)  # what may read more of the module than one node
-        self.text = Text(source, read_set)
+        self._derived = Memo()
+        self.text = Text(source)
         self.words = Words(source.text)
-        self.names = Names(source, self.text, self._worked_out)
+        self.names = Names(source, self.text, self._derived)
         self.use = Use(source, self.names, self.words, project)
         self.frameworks = Frameworks(source, project)
 
@@ -85,21 +76,14 @@ class Module:
         """A folder without __init__.py: binds nothing, but has submodules."""
         return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
 
-    @property
-    def source(self) -> Source:
-        """All of it, so that any change counts; of a module that may be one that is followed, ask `text` and `tree`."""
-        if self.read_set is not None:
-            self.read_set.is_all = True
-        return self._source
-
     @cached_property
     def tree(self) -> ast.Module:
-        return tree_of(self._source)
+        return tree_of(self.source)
 
     @property
     def can_be_parsed(self) -> bool:
         try:
-            _ = self._source.tree
+            _ = self.source.tree
         except SourceError:
             return False
         return True
@@ -119,23 +103,15 @@ class Module:
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
         """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
-        if self.read_set is not None and not isinstance(node, ast.expr):
-            if isinstance(node, (ast.Module, ast.ClassDef)):
-                return self._worked_out.of((work, id(node)), work, node)
-            look_into(node)
-        key = (work, id(node))
-        if key not in self._derived:
-            self._derived[key] = work(node)
-        found: _T = self._derived[key]
-        return found
+        return self._derived.of((work, id(node)), work, node)
 
     def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
         """What `work` makes of this module and a name in it, and of nothing else."""
-        return self._worked_out.of((work, name), work, self, name)
+        return self._derived.of((work, name), work, self, name)
 
     def derived_in(self, work: Callable[[Module, _Node, str], _T], node: _Node, name: str) -> _T:
         """What `work` makes of this module, a node in it and a name, and of nothing else."""
-        return self._worked_out.of((work, id(node), name), work, self, node, name)
+        return self._derived.of((work, id(node), name), work, self, node, name)
 
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None

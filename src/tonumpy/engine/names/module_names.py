@@ -17,8 +17,8 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_o
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tonumpy.engine.names.memo import Memo
     from tonumpy.engine.names.module_text import Text
-    from tonumpy.engine.names.read_set import WorkedOut
     from tonumpy.text.source import Source
 
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
@@ -36,10 +36,10 @@ def tree_of(source: Source) -> ast.Module:
 class Names:
     """The names of one module, each query computed once."""
 
-    def __init__(self, source: Source, text: Text, worked_out: WorkedOut) -> None:
+    def __init__(self, source: Source, text: Text, memo: Memo) -> None:
         self._source = source
         self._text = text
-        self._worked_out = worked_out
+        self._memo = memo
 
     @cached_property
     def _tree(self) -> ast.Module:
@@ -66,22 +66,22 @@ class Names:
     @property
     def imports_in_functions(self) -> dict[str, Import]:
         """What functions import, by the name that it gets there; the last one counts."""
-        return self._worked_out.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
+        return self._memo.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
 
     @property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
-        return self._worked_out.of(_global_writers, _global_writers, self._tree, self._text)
+        return self._memo.of(_global_writers, _global_writers, self._tree, self._text)
 
     def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
         each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
-        return self._worked_out.of(("fillers", name), self._find_fillers, name)
+        return self._memo.of(("fillers", name), self._find_fillers, name)
 
     def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
         rows = self._text.rows_with_name(name)
         found: list[tuple[ast.AST, ...]] = []
-        among = self._worked_out.of(_that_may_fill, _that_may_fill, self._tree, self._text)
+        among = self._memo.of(_that_may_fill, _that_may_fill, self._tree, self._text)
         waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(among, rows)]
         while waiting:
             scopes = waiting.pop()
@@ -102,7 +102,7 @@ class Names:
 
     def _names_filled(self, scope: ast.AST) -> frozenset[str]:
         """In a function and in those in it."""
-        return self._worked_out.of((_names_filled, id(scope)), _names_filled, scope)
+        return self._memo.of((_names_filled, id(scope)), _names_filled, scope)
 
     @cached_property
     def unconditional(self) -> frozenset[int]:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from errno import EFBIG
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.names.folders import MAX_BYTES, Folders, Roots, files_of_module
+from tonumpy.engine.names.folders import Folders, Roots, files_of_module, most_bytes
 from tonumpy.engine.names.follow_budget import Followed
 from tonumpy.engine.names.frameworks import FOREIGN, roots_in
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.module_text import SIZE_UNIT
-from tonumpy.engine.names.read_set import ReadSet
+from tonumpy.engine.names.reads import ABSENT, Reads, digest_of
 from tonumpy.engine.names.repository import Repositories
 from tonumpy.findings import SourceError
-from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tonumpy.engine.names.lookups import Lookup
+    from tonumpy.engine.names.reads import ReadSet
+    from tonumpy.engine.names.repository import Known
 
 MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
 MAX_ROOTS = 10_000
@@ -49,18 +49,20 @@ class Project:
     `opened` are the texts of files as an editor has them, by their absolute paths; they count over those on the disk.
     """
 
-    records = False  # whether `lookups` tells anything
-
-    def __init__(self, opened: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, opened: Mapping[str, str] | None = None, *, records: bool = False, known: Known | None = None
+    ) -> None:
+        """With `records`, `read_set` tells what the file at hand has read; `known` answers searches in repositories by
+        what an earlier run has left."""
         self._opened = {} if opened is None else opened
-        self._folders = Folders()
+        self.reads = Reads(records=records)
+        self._folders = Folders(self.reads)
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[tuple[str, str], Roots] = {}
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
-        self._imported: dict[str, frozenset[str]] = {}  # by each of them
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
-        self.repositories = Repositories(self._opened)
+        self.repositories = Repositories(self._opened, self.reads, known)
         self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
         self.followed = Followed()  # the modules that the file at hand has asked for
         self._missed: set[str] = set()  # what it has asked for, and is not there
@@ -75,17 +77,18 @@ class Project:
         self._has_looked_at_files = True
         if not self.followed.may_follow(path):
             return None
-        module = self._modules.pop(path) if path in self._modules else self._read(path)
+        if path in self._modules:
+            self.reads.repeat(("module", path))
+            module = self._modules.pop(path)
+        else:
+            module = self.reads.during(("module", path), self._read, path)
         self._modules[path] = module  # the most recently used is the last
         self.followed.note(path, 0 if module is None else _length(module))
         return module
 
-    def note(self, kind: str, about: tuple[str, ...], answer: Sequence[object]) -> None:
-        """The file at hand has asked something of the disk and was answered (see lookups.py); recorded.py keeps it."""
-
-    def lookups(self, filename: str) -> tuple[Lookup, ...] | None:  # noqa: ARG002
-        """All that the file at hand has asked; None where that is not recorded, or where nothing may rest on it."""
-        return None
+    def read_set(self) -> ReadSet | None:
+        """What the file at hand has read of the disk; None if nothing may rest on it."""
+        return self.reads.taken()
 
     def forget(self, filename: str) -> None:
         """Drop a module whose text is another now."""
@@ -110,28 +113,43 @@ class Project:
 
     def _read(self, path: str) -> Module | None:
         for filename in files_of_module(path):
-            if filename in self._opened:
-                return Module(source_of(self._opened[filename], filename, followed=True), self)
             try:
-                # The outputs of a notebook may be large.
-                data = self._load(filename, NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES)
-                read_set = ReadSet() if self.records else None
-                return Module(source_of(data, filename, followed=True), self, read_set=read_set)
+                if filename in self._opened:
+                    return Module(source_of(self._opened[filename], filename), self)
+                return Module(source_of(self._load(filename), filename), self)
             except OSError as error:
-                if error.errno == EFBIG:
+                if not isinstance(error, FileNotFoundError):
                     return None
             except SourceError:
                 return None  # its own check reports it
-        return Module.namespace(path, self) if os.path.isdir(path) else None
+        return Module.namespace(path, self) if self._folders.is_folder(path) else None
+
+    def _load(self, filename: str) -> bytes:
+        """OSError where there is no such file, or it is too large to be followed into."""
+        try:
+            data = read_regular(filename, most_bytes(filename))
+        except OSError:
+            self.reads.note("content", filename, ABSENT)
+            raise
+        if self.reads.records:
+            self.reads.note("content", filename, digest_of([data]))
+        return data
 
     def roots_around(self, folder: str) -> frozenset[str]:
         """What the modules of a folder import, so far as a few of them show it."""
         self._has_looked_at_files = True
-        if folder not in self._roots_around:
-            names = self._folders.neighbours(folder)
-            self._imported.update((name, _roots_in(self._load, name)) for name in names)
-            self._roots_around[folder] = frozenset[str]().union(*(self._imported[name] for name in names))
+        if folder in self._roots_around:
+            self.reads.repeat(("around", folder))
+        else:
+            self._roots_around[folder] = self.reads.during(("around", folder), self._find_roots_around, folder)
         return self._roots_around[folder]
+
+    def _find_roots_around(self, folder: str) -> frozenset[str]:
+        found = frozenset[str]()
+        for name in self._folders.neighbours(folder):
+            with suppress(OSError):
+                found |= roots_in(self._load(name))
+        return found
 
     def find(self, dotted: str, folder: str) -> Module | None:
         """The module that `import dotted` means for a file in `folder`, if it belongs to the same repository."""
@@ -143,7 +161,7 @@ class Project:
         if not bases and rest:
             *between, name = rest
             inner = ((base, os.path.join(base, root, *between)) for base in roots.of_folders)
-            bases = [base for base, folder in inner if self._holds_module(folder, name)]
+            bases = [base for base, folder in inner if self._folders.holds_module(folder, name)]
         found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
         module = next((module for module in found if module is not None), None)
         if module is None:
@@ -158,35 +176,28 @@ class Project:
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""
-        if folder not in self._above:
-            self._above[folder] = tuple(self._folders.above(folder))
+        if folder in self._above:
+            self.reads.repeat(("above", folder))
+        else:
+            self._above[folder] = self.reads.during(("above", folder), tuple, self._folders.above(folder))
         found = (self.module_at(os.path.join(base, name)) for base in self._above[folder])
         return (module for module in found if module is not None)
 
     def is_package(self, folder: str) -> bool:
-        if folder not in self._packages:
-            self._packages[folder] = self._folders.is_package(folder)
+        if folder in self._packages:
+            self.reads.repeat(("package", folder))
+        else:
+            self._packages[folder] = self.reads.during(("package", folder), self._folders.is_package, folder)
         return self._packages[folder]
-
-    def _holds_module(self, folder: str, name: str) -> bool:
-        return self._folders.holds_module(folder, name)
-
-    def _load(self, filename: str, most: int) -> bytes:
-        return read_regular(filename, most)
 
     def _root_folders(self, root: str, folder: str) -> Roots:
         key = (root, folder)
-        if key not in self._roots:
-            self._roots[key] = self._folders.roots(root, folder)
+        if key in self._roots:
+            self.reads.repeat(("roots", *key))
+        else:
+            self._roots[key] = self.reads.during(("roots", *key), self._folders.roots, root, folder)
         return self._roots[key]
 
 
 def _length(module: Module) -> int:
     return (module.text.size + 1) * SIZE_UNIT
-
-
-def _roots_in(load: Callable[[str, int], bytes], filename: str) -> frozenset[str]:
-    try:
-        return roots_in(load(filename, MAX_BYTES))
-    except OSError:
-        return frozenset()

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.foreign import is_foreign
+from tonumpy.engine.names.reads import NameSearch, kind_of
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Protocol
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    class Texts(Protocol):
-        """A repository that can be searched."""
+    from tonumpy.engine.names.reads import Reads
 
-        @property
-        def is_installable(self) -> bool: ...
-        def naming(self, name: str, pattern: str) -> list[str]: ...
-        def names_beside(self, path: str, name: str, pattern: str) -> bool: ...
-        def called(self, dotted: str) -> list[str]: ...
-        def with_text(self, path: str, text: bytes | None) -> Texts: ...
-        def answer(self, kind: str, about: tuple[str, ...]) -> list[object]: ...
-
-    Read = Callable[[str], Texts | None]
-    Note = Callable[[str, tuple[str, ...], Sequence[object]], None]
+    Known = Callable[[NameSearch], list[str] | None]
 
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
+TOO_LARGE = "too large"  # the pattern of a search that asks whether the repository is
+BY_PATH = "path"  # the pattern of a search in the names of the files
 MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is looked for
 MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds several
 MAX_SCANS = 24  # of all texts for a word; an index of the words costs as much as some thirty
 BLOCK_SIZE = 8  # texts whose words the index keeps together
 LONG_TEXT = 200_000  # bytes
-_NAME = re.compile(rb"[A-Za-z_]\w*")
 
 _TOPS = (".git", ".hg")  # a repository in another one is one of its own
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -117,102 +109,52 @@ def _blocks_of(texts: list[tuple[str, bytes]]) -> list[tuple[frozenset[bytes], l
     A long text is a block by itself, so that nobody searches it for a word of its neighbours.
     """
     without_signs = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
-    blocks: list[tuple[frozenset[bytes], list[tuple[str, bytes]]]] = []
-    short: list[tuple[str, bytes]] = []
-    for path, text in (*texts, ("", b"")):
-        is_long = len(text) > LONG_TEXT
-        if short and (is_long or not path or len(short) == BLOCK_SIZE):
-            words = b" ".join(each for _, each in short).translate(without_signs).split()
-            blocks.append((frozenset(words), short))
-            short = []
-        if is_long and b"import" in text:  # else it is data, and calls nothing of others
-            blocks.append((frozenset(match[0] for match in _NAME.finditer(text)), [(path, text)]))
-        elif path and not is_long:
-            short.append((path, text))
-    return blocks
+    long = [[each] for each in texts if len(each[1]) > LONG_TEXT]
+    short = [each for each in texts if len(each[1]) <= LONG_TEXT]
+    blocks = [*(short[start : start + BLOCK_SIZE] for start in range(0, len(short), BLOCK_SIZE)), *long]
+    return [(frozenset(b" ".join(text for _, text in each).translate(without_signs).split()), each) for each in blocks]
 
 
-class Repository(NamedTuple):
-    """The texts of its Python files, by absolute path, in the order of the paths. It may hold several packages, and
-    scripts beside them.
-    """
-
-    texts: dict[str, bytes]
-    is_installable: bool  # others may use what it holds, who are not in sight
-    words: WordIndex
-
-    def naming(self, name: str, pattern: str) -> list[str]:
-        """The files in whose text a name stands so, as a word; `%s` in the pattern is the name."""
-        return list(where_it_stands(name, pattern, self.words.holding(name, self.texts)))
-
-    def names_beside(self, path: str, name: str, pattern: str) -> bool:
-        """Whether a name stands so in the text of any file but this one: most searches then end early."""
-        texts = self.words.holding(name, self.texts)
-        beside = (
-            (other, text) for other, text in texts if other != path
-        )  # it may be long, and be asked of all its names
-        return any(where_it_stands(name, pattern, beside))
-
-    def called(self, dotted: str) -> list[str]:
-        """The modules whose path ends with a dotted name, and the packages."""
-        return called_so(dotted, self.texts)
-
-    def answer(self, kind: str, about: tuple[str, ...]) -> list[object]:  # noqa: ARG002
-        """What a later run compares (see known_repository.py); nothing, as nobody will."""
-        return []
-
-    def with_text(self, path: str, text: bytes | None) -> Repository:
-        """With another text of a file, or without the file."""
-        texts = {each: known for each, known in self.texts.items() if each != path}
-        if text is not None:
-            texts[path] = text
-        return Repository(dict(sorted(texts.items())), self.is_installable, WordIndex())
+def is_data(text: bytes) -> bool:
+    """True for a long file that imports nothing: it holds data, and calls nothing of others."""
+    return len(text) > LONG_TEXT and b"import" not in text
 
 
-def where_it_stands(name: str, pattern: str, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """The files, of those that are given with their texts, that `Repository.naming` speaks of."""
-    word, search = name.encode(), None
+def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """Those of the files that the search finds; `%s` in the pattern is the name, which is a whole word."""
+    if search.pattern == BY_PATH:
+        ends = os.sep + search.name.replace(".", os.sep)
+        yield from (path for path, _ in texts if path.endswith((f"{ends}.py", os.path.join(ends, "__init__.py"))))
+        return
+    word, find = search.name.encode(), None
     for path, text in texts:
         if word not in text:  # which is some twenty times quicker than to search for the pattern, or to compile it
             continue
-        if search is None:
-            search = re.compile(pattern.replace("%s", re.escape(name)).encode()).search
-        if search(text):
+        if find is None:
+            find = re.compile(search.pattern.replace("%s", re.escape(search.name)).encode()).search
+        if find(text):
             yield path
 
 
-def called_so(dotted: str, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that `Repository.called` speaks of."""
-    ends = os.sep + dotted.replace(".", os.sep)
-    ways = (f"{ends}.py", os.path.join(ends, "__init__.py"))
-    return [path for path in paths if path.endswith(ways)]
-
-
-def read_repository(top: str, opened: Mapping[str, str]) -> Repository | None:
-    """None where it is too large to be looked through, or cannot be read as a whole.
+def read_texts(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
+    """The texts of a repository's Python files, by absolute path, in the order of the paths. None if it is too large to
+    be searched, or cannot be read as a whole.
 
     `opened` are the texts of files as an editor has them, by absolute path.
     """
     texts: dict[str, bytes] = {}
     size = 0
     for number, path in enumerate(python_files(top)):
-        if number >= MAX_FILES:
-            return None
         try:
-            text = read_regular(path)
+            text = opened[path].encode(errors="replace") if path in opened else read_regular(path)
         except OSError:
             return None
-        if path in opened:
-            text = opened[path].encode(errors="replace")
         size += len(text)
-        if size > MAX_SIZE:
+        if number >= MAX_FILES or size > MAX_SIZE:
             return None
-        texts[path] = text
-    return Repository(dict(sorted(texts.items())), is_installable(top), WordIndex())
-
-
-def is_installable(top: str) -> bool:
-    return _holds_any(top, _PROJECT_FILES)
+        if not is_data(text):
+            texts[path] = text
+    return dict(sorted(texts.items()))
 
 
 def python_files(top: str) -> Iterator[str]:
@@ -236,97 +178,104 @@ def python_files(top: str) -> Iterator[str]:
 
 
 class Searched:
-    """A repository whose searches are made once; `note` is told each time what was asked and what was found."""
+    """A repository whose searches are made once: by what an earlier run has left, as `known` says, or by its texts."""
 
-    def __init__(self, top: str, repository: Texts, note: Note | None) -> None:
+    def __init__(self, top: str, opened: Mapping[str, str], reads: Reads, known: Known | None) -> None:
         self._top = top
-        self._repository = repository
-        self._note = note
-        self._found: dict[tuple[str, str, str], list[str]] = {}
-        self._beside: dict[tuple[str, str, str], bool] = {}
+        self._opened = opened
+        self._reads = reads
+        self._known = known
+        self._found: dict[NameSearch, list[str]] = {}
+        self._words = WordIndex()
 
-    def invalidate(self, path: str, text: str | None) -> None:
-        """A file in it has this text now; what is on the disk, if it is None."""
-        if not path.endswith(".py") or not path.startswith(os.path.join(self._top, "")):
-            return
-        try:
-            data = read_regular(path) if text is None else text.encode(errors="replace")
-        except OSError:
-            self._repository = self._repository.with_text(path, None)
-        else:
-            self._repository = self._repository.with_text(path, data)
-        self._found.clear()
-        self._beside.clear()
+    @cached_property
+    def _texts(self) -> dict[str, bytes] | None:
+        return read_texts(self._top, self._opened)
 
     @property
+    def is_too_large(self) -> bool:
+        """True if nothing can be said of what it holds."""
+        search = NameSearch(self._top, "", TOO_LARGE)
+        if search not in self._found:
+            before = None if self._known is None else self._known(search)
+            self._found[search] = ["", *([] if self._texts else [self._top])] if before is None else before
+        self._reads.note_search(search, self._found[search])
+        return len(self._found[search]) > 1
+
+    @cached_property
     def is_installable(self) -> bool:
-        """Whether others may use what it holds, who are not in sight."""
-        self._tell("installable")
-        return self._repository.is_installable
+        """True if others may use what it holds, who are not in sight."""
+        return any(_exists(os.path.join(self._top, name), self._reads) for name in _PROJECT_FILES)
 
     def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
-        key = ("naming", name, pattern)
-        if key not in self._found:
-            self._found[key] = self._repository.naming(name, pattern)
-        self._tell(*key)
-        return self._found[key]
+        search = NameSearch(self._top, name, pattern)
+        if search not in self._found:
+            before = None if self._known is None else self._known(search)
+            texts = {} if before is not None else self._texts or {}
+            self._found[search] = before if before is not None else self._search(search, texts)
+        self._reads.note_search(search, self._found[search])
+        return self._found[search]
+
+    def _search(self, search: NameSearch, texts: dict[str, bytes]) -> list[str]:
+        among = texts.items() if search.pattern == BY_PATH else self._words.holding(search.name, texts)
+        return sorted(where_it_stands(search, among))
 
     def names_beside(self, path: str, name: str, pattern: str) -> bool:
-        """Whether a name stands so in the text of any file but this one."""
-        key = (path, name, pattern)
-        if key not in self._beside:
-            self._beside[key] = self._repository.names_beside(*key)
-        self._tell("beside", *key)
-        return self._beside[key]
+        """True if a name stands so in the text of any file but this one."""
+        return any(each != path for each in self.naming(name, pattern))
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""
-        key = ("called", dotted, "")
-        if key not in self._found:
-            self._found[key] = self._repository.called(dotted)
-        self._tell("called", dotted)
-        return self._found[key]
+        return self.naming(dotted, BY_PATH)
 
-    def _tell(self, kind: str, *about: str) -> None:
-        if self._note is not None:
-            self._note(kind, (self._top, *about), self._repository.answer(kind, about))
+    def invalidate(self, path: str) -> None:
+        """A file in it has another text now."""
+        if path.endswith(".py") and path.startswith(os.path.join(self._top, "")):
+            self.__dict__.pop("_texts", None)
+            self._found.clear()
+            self._words = WordIndex()
 
 
 class Repositories:
-    """Those that the files of a run are in, each read once.
+    """The repositories that the files of a run are in, each read once.
 
-    `read` reads the one with some top, or gives None as `read_repository` does; `note` is told what was asked of the
-    disk, where somebody records that.
+    `known` answers searches by what an earlier run has left, or None.
     """
 
-    def __init__(self, opened: Mapping[str, str], read: Read | None = None, note: Note | None = None) -> None:
+    def __init__(self, opened: Mapping[str, str], reads: Reads, known: Known | None = None) -> None:
         self._opened = opened
-        self._read = read
-        self._note = note
+        self._reads = reads
+        self._known = known
         self._tops: dict[str, str | None] = {}  # by folder
-        self._known: dict[str, Searched | None] = {}
+        self._searched: dict[str, Searched] = {}
         self.were_asked = False  # while one file was looked at
 
     def around(self, folder: str) -> Searched | None:
         """The repository that an absolute folder is in, if it can be told and is not too large to be searched."""
         self.were_asked = True
-        if folder not in self._tops:
-            self._tops[folder] = top_of_repository(folder)
+        if folder in self._tops:
+            self._reads.repeat(("top", folder))
+        else:
+            self._tops[folder] = self._reads.during(("top", folder), self._top_of, folder)
         top = self._tops[folder]
-        if self._note is not None:
-            self._note("top", (folder,), [top])
         if top is None:
             return None
-        if top not in self._known:
-            found = read_repository(top, self._opened) if self._read is None else self._read(top)
-            self._known[top] = None if found is None else Searched(top, found, self._note)
-        if self._known[top] is None and self._note is not None:
-            self._note("unsearched", (top,), [])
-        return self._known[top]
+        if top not in self._searched:
+            self._searched[top] = Searched(top, self._opened, self._reads, self._known)
+        found = self._searched[top]
+        return None if found.is_too_large else found
+
+    def _top_of(self, folder: str) -> str | None:
+        return top_of_repository(folder, lambda path: _exists(path, self._reads))
 
     def invalidate(self, filename: str) -> None:
         """A file has another text now."""
-        for known in self._known.values():
-            if known is not None:
-                known.invalidate(filename, self._opened.get(filename))
+        for each in self._searched.values():
+            each.invalidate(filename)
+
+
+def _exists(path: str, reads: Reads) -> bool:
+    kind = kind_of(path)
+    reads.note("kind", path, kind)
+    return bool(kind)

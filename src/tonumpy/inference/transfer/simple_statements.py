@@ -41,7 +41,6 @@ from tonumpy.inference.transfer.mutations import hand_out_filler
 from tonumpy.inference.transfer.narrowing import narrow
 from tonumpy.inference.transfer.observation import evaluate_parts
 from tonumpy.text.candidates import spans_any
-from tonumpy.text.deferred import PLAIN
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 
@@ -380,5 +379,5 @@ HANDLERS: dict[type[ast.stmt], Callable[[Frame, Any], Continues]] = {
     ast.Delete: _delete,
     ast.Import: _import,
     ast.ImportFrom: _import,
-    **dict.fromkeys((*SCOPES, *PLAIN), _definition),
+    **dict.fromkeys(SCOPES, _definition),
 }
