@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
     from tonumpy.engine.names.reads import Kind
 
+    Writes = list[tuple[str, tuple[object, ...]]]  # statements to be run when the run is over, and their values
+
 _SETTLED = 2_000_000_000  # nanoseconds: the coarsest time stamps of a file system that is in use
 
 
 class DiskStates:
     """Answers by time stamps where an earlier run has read the same file; else by reading it."""
 
-    def __init__(self, database: Connection) -> None:
+    def __init__(self, database: Connection, writes: Writes) -> None:
         self._database = database
+        self._writes = writes
         self._states: dict[tuple[Kind, str], str] = {}
 
     @cached_property
@@ -54,7 +57,7 @@ class DiskStates:
         except OSError:
             return ABSENT
         if max(found.st_mtime_ns, found.st_ctime_ns) < time.time_ns() - _SETTLED:  # the next change is sure to show
-            self._database.execute("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?)", (path, stamp, digest))
+            self._writes.append(("INSERT OR REPLACE INTO stamps VALUES (?, ?, ?)", (path, stamp, digest)))
         return digest
 
 
@@ -64,7 +67,7 @@ class RepositoryFiles:
     `generation` counts the runs that met a change; `changed` has the generation of the last change of each file.
     """
 
-    def __init__(self, top: str, database: Connection, states: DiskStates) -> None:
+    def __init__(self, top: str, database: Connection, states: DiskStates, writes: Writes) -> None:
         rows = database.execute("SELECT path, digest, generation FROM files WHERE top = ?", (top,))
         before = {path: (digest, generation) for path, digest, generation in rows}
         now = {path: states.state("content", path) for path in python_files(top)}
@@ -77,10 +80,8 @@ class RepositoryFiles:
             changed, self.generation
         )
         self.is_too_large = len(now) > MAX_FILES or sum(map(_size, now)) > MAX_SIZE
-        database.executemany(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)",
-            [(top, path, now.get(path, ABSENT), self.generation) for path in changed],
-        )
+        insert = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)"
+        writes += [(insert, (top, path, now.get(path, ABSENT), self.generation)) for path in changed]
 
 
 def _size(path: str) -> int:

@@ -16,6 +16,7 @@ from tonumpy.text.reading import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tonumpy.cache.disk_states import Writes
     from tonumpy.config import Settings
     from tonumpy.engine.names.reads import ReadSet
     from tonumpy.findings import Finding, SourceError
@@ -49,14 +50,15 @@ class Store:
     """
 
     def __init__(self, path: str, token: str) -> None:
-        # The last statement saves: what is written together is seen together, or not at all.
         self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE")
+        self._writes: Writes = []  # all at the end, so that two runs at once do not wait for each other
         self._database.executescript(_TABLES)
         if self._database.execute("SELECT token FROM owner").fetchall() != [(token,)]:
             for table in ("owner", "entries", "stamps", "files", "searches"):
                 self._database.execute(f"DELETE FROM {table}")
             self._database.execute("INSERT INTO owner VALUES (?)", (token,))
-        self._states = DiskStates(self._database)
+            self._database.commit()
+        self._states = DiskStates(self._database, self._writes)
         self._repositories: dict[str, RepositoryFiles] = {}
         self._searches: dict[NameSearch, list[str] | None] = {}
         self._keys: dict[int, tuple[Settings, str]] = {}
@@ -84,7 +86,7 @@ class Store:
         findings, errors = list(map(pack_finding, kept.findings)), list(map(pack_error, kept.skipped))
         content = json.dumps([digest, states, searches, findings, errors], separators=(",", ":"))
         row = (path, self._key(settings), content)
-        self._database.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", row)
+        self._writes.append(("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", row))
         for search, found in () if read is None else read.searches.items():
             if self._searches.get(search) is None:
                 self._searches[search] = found
@@ -115,11 +117,11 @@ class Store:
 
     def _write_search(self, search: NameSearch, found: list[str]) -> None:
         row = (*search, self._files(search.top).generation, json.dumps(found))
-        self._database.execute("INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?, ?)", row)
+        self._writes.append(("INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?, ?)", row))
 
     def _files(self, top: str) -> RepositoryFiles:
         if top not in self._repositories:
-            self._repositories[top] = RepositoryFiles(top, self._database, self._states)
+            self._repositories[top] = RepositoryFiles(top, self._database, self._states, self._writes)
         return self._repositories[top]
 
     def _digest_of(self, found: list[str] | None) -> str:
@@ -135,6 +137,8 @@ class Store:
         return known[1]
 
     def save(self) -> None:
+        for statement, row in self._writes:
+            self._database.execute(statement, row)
         self._database.commit()
         self._database.close()
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_new
@@ -26,6 +27,7 @@ _VARIABLE = "TONUMPY_CACHE_DIR"
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
 _SUFFIX = ".sqlite"
 _KEPT = 4  # versions of the tool
+_TRIES = 50
 
 
 class ResultCache:
@@ -101,7 +103,12 @@ def _token() -> str:
         os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
         with open(open_new(path, 0o600), "w") as stream:
             stream.write(os.urandom(16).hex())
-    return read_regular(path, 100).decode()
+    for _ in range(_TRIES):  # another run may be about to write it
+        token = read_regular(path, 100).decode()
+        if token:
+            break
+        time.sleep(0.01)
+    return token
 
 
 def place_of_cache(given: str | None, configuration: Configuration) -> str:
