@@ -127,6 +127,8 @@ DEVICE = """
         loss.backward()
         print(*(parameter.grad.tolist() for parameter in net.parameters()))
 
+    moved = nn.BatchNorm1d(2).cuda().to(torch.bfloat16)  # its count of batches is no floating point number
+    print(moved.weight.dtype, moved.num_batches_tracked.device, torch.ones(2).to(None, None).device)
     print(nn.LazyLinear(2).cuda()(torch.ones(1, 3).cuda()).shape)
     table = nn.Embedding(4, 2, sparse=True).cuda()
     with torch.no_grad():
@@ -162,6 +164,7 @@ True 0
 0 [5.0, 5.0] 8
 [[3.0, 3.0]] [3.0]
 [[3.0, 3.0]] [3.0]
+torch.bfloat16 cuda:0 cpu
 torch.Size([1, 2])
 True [1.0, 0.5, 0.5, 1.0]
 True True

@@ -13,7 +13,17 @@ import torch.autograd.graph
 from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
-from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, put, put_all, tensors_in
+from tonumpy.rehearsal.standin.marks import (
+    WITHOUT_STORAGE,
+    Base,
+    Tensor,
+    count_modes,
+    mark_of,
+    put,
+    put_all,
+    storage_of,
+    tensors_in,
+)
 from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -60,10 +70,11 @@ def _patch_engine(patches: Patches) -> None:
 
 def _patch_gradients(patches: Patches) -> None:
     grad, register = Base.grad, Tensor.register_hook
+    get = grad.__get__
 
     def grad_of(self: Any) -> Any:
-        found = grad.__get__(self)
-        if found is not None:
+        found = get(self)
+        if found is not None and (count_modes() or type(found) is not Tensor or not _has_mark(found)):
             put(found, mark_of(self))
         return found
 
@@ -80,6 +91,13 @@ def _patch_gradients(patches: Patches) -> None:
 
     patches.replace(Tensor, "grad", property(grad_of, grad.__set__, grad.__delete__, grad.__doc__))
     patches.replace(Tensor, "register_hook", register_hook)
+
+
+def _has_mark(tensor: Any) -> bool:
+    try:
+        return storage_of(tensor).mark is not UNKNOWN
+    except WITHOUT_STORAGE:
+        return False
 
 
 def _patch_functions(patches: Patches) -> None:

@@ -286,10 +286,11 @@ def _patch_groups(patches: Patches) -> None:
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
         groups = group(lists, with_indices)
-        places = {mark_of(each).place for each in tensors_in(lists)}
-        if len(places) < 2 and not any(place.type != "cpu" for place in places):
-            return groups
-        found: dict[Any, Any] = {}
+        places = {mark_of(each).place for each in tensors_in(lists[:1])}
+        if len(places) == 1:
+            place = places.pop()
+            return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}
+        found: dict[Any, Any] = {}  # C++ has brought tensors of several devices together
         for (_, dtype), (columns, numbers) in groups.items():
             for at, number in enumerate(numbers or range(len(columns[0]))):
                 first = next(column[at] for column in columns if column and column[at] is not None)

@@ -15,8 +15,6 @@ import torch
 from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
@@ -92,7 +90,11 @@ def _received(storage: Any, mark: Mark) -> Any:
 def mark_of(tensor: Any) -> Mark:
     """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
     if type(tensor) in PLAIN_TYPES and not count_modes():
-        return _mark_of(tensor)
+        try:
+            mark: Mark = storage_of(tensor).mark
+        except WITHOUT_STORAGE:
+            return _mark_without_storage(tensor)
+        return mark if mark is not UNKNOWN else _mark_of(tensor)
     with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
         return _mark_of(tensor)
 
@@ -159,15 +161,22 @@ def put_all(result: Any, mark: Mark) -> Any:
     return result
 
 
-def tensors_in(values: Any) -> Iterator[Any]:
-    """The tensors among the arguments of an operator."""
+def tensors_in(values: Any) -> list[Any]:
+    """The tensors among the arguments of an operator, also in lists and dicts."""
+    found: list[Any] = []
     for each in values:
-        if isinstance(each, Tensor):
-            yield each
+        kind = type(each)
+        if kind in PLAIN_TYPES:
+            found.append(each)
+        elif kind is list or kind is tuple:
+            found += tensors_in(each)
+        elif isinstance(each, Tensor):
+            found.append(each)
         elif isinstance(each, dict):
-            yield from tensors_in(each.values())
+            found += tensors_in(each.values())
         elif isinstance(each, list | tuple):
-            yield from tensors_in(each)
+            found += tensors_in(each)
+    return found
 
 
 def is_pretended(value: object) -> bool:

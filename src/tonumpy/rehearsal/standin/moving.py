@@ -88,7 +88,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     if other is not None:
         device, kwargs["dtype"] = other.device, other.dtype
     if device is None:
-        return _noted(self, _to(self, *rest, **kwargs) if rest or kwargs else self, mark)
+        return _noted(self, _to(self, *args, **kwargs) if args or kwargs else self, mark)
     if isinstance(self, _Lazy):
         self = self.data
     place = STATE.place(device)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 _C = torch._C
 _BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_SCALARS = frozenset((int, float, bool, slice, str, type(None), type(...), torch.dtype, torch.Size))
 _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
 
 
@@ -144,18 +145,21 @@ class _Wrapper:
             seen = None
             for each in args:
                 kind = type(each)
-                if isinstance(each, Tensor):
-                    if count_modes() or kind not in PLAIN_TYPES:
-                        return crossing(compute, name, args, kwargs)
+                if kind in PLAIN_TYPES:
                     try:
                         mark = storage_of(each).mark
                     except WITHOUT_STORAGE:
                         return crossing(compute, name, args, kwargs)
                     if mark is not seen:
-                        if seen is not None or mark.is_rare:
+                        if seen is not None or mark.is_rare or count_modes():
                             return crossing(compute, name, args, kwargs)
                         seen = mark
-                elif (kind is list or kind is tuple) and _may_hold_tensors(each):
+                elif kind in _SCALARS:
+                    continue
+                elif kind is list or kind is tuple:
+                    if _may_hold_tensors(each):
+                        return crossing(compute, name, args, kwargs)
+                elif isinstance(each, Tensor):
                     return crossing(compute, name, args, kwargs)
             if kwargs and not _are_plain(kwargs):
                 return crossing(compute, name, args, kwargs)
@@ -176,7 +180,7 @@ class _Wrapper:
 
     def crossing(self, compute: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
         """An operator with any arguments."""
-        tensors = list(tensors_in((args, kwargs)))
+        tensors = tensors_in((args, kwargs) if kwargs else args)
         marks = [mark_of(each) for each in tensors]
         target = next((each for each in marks if each.pretended), None)
         if len(set(marks)) > 1 or (marks and marks[0].is_rare):

@@ -11,7 +11,7 @@ import torch
 
 from tonumpy.rehearsal.holders import holders_of
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.marks import WITHOUT_STORAGE, storage_of
+from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_modes, storage_of
 from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.syntax import walk
 
@@ -37,13 +37,21 @@ class _Origin(NamedTuple):
 
 def note(tensor: Any, how: str) -> Any:
     """Remember the user's line that is running as the one that made the memory of a tensor, and return the tensor."""
-    frame = own_frame(2, _MOST_FRAMES)
-    if frame is not None and isinstance(tensor, torch.Tensor):
-        try:
-            with torch._C.DisableTorchFunction():
-                storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
-        except WITHOUT_STORAGE:
-            pass
+    frame: FrameType | None = sys._getframe(2)
+    left = _MOST_FRAMES
+    while frame is not None and left and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+        left -= 1
+    if frame is None or not left or not isinstance(tensor, torch.Tensor):
+        return tensor
+    try:
+        if type(tensor) in PLAIN_TYPES and not count_modes():
+            storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
+            return tensor
+        with torch._C.DisableTorchFunction():
+            storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
+    except WITHOUT_STORAGE:
+        pass
     return tensor
 
 
@@ -68,13 +76,12 @@ def place_of_caller() -> str:
     return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
 
 
-def own_frame(depth: int, most: int = 1_000_000) -> FrameType | None:
-    """The innermost frame of the user's own code, among the `most` innermost ones."""
+def own_frame(depth: int) -> FrameType | None:
+    """The innermost frame of the user's own code, however far it is."""
     frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and most and not is_own(frame.f_code.co_filename):
+    while frame is not None and not is_own(frame.f_code.co_filename):
         frame = frame.f_back
-        most -= 1
-    return frame if most else None
+    return frame
 
 
 def _origin_of(tensor: Any) -> _Origin | None:

@@ -71,7 +71,7 @@ def _with_lengths_on_cpu(function: Function) -> Function:
 
 def _without_integers(name: str, function: Function) -> Function:
     def product(*args: Any, **kwargs: Any) -> Any:
-        first = next(tensors_in(args), None)
+        first = next(iter(tensors_in(args)), None)
         word = None if first is None else _WORDS.get(first.dtype)
         if word is not None and is_pretended(first):
             raise NotImplementedError(f"\"{_of_cuda(name, args)}\" not implemented for '{word}'")
@@ -93,7 +93,7 @@ def _of_mps(name: str, function: Function) -> Function:
     if lack is not None and os.environ.get(FALLBACK, "0") in ("0", ""):
 
         def lacking(*args: Any, **kwargs: Any) -> Any:
-            given = [*tensors_in((args, kwargs))]
+            given = tensors_in((args, kwargs))
             if any(map(is_pretended, given)) or STATE.place(kwargs.get("device")) is not None:
                 raise NotImplementedError(words_of_lack(lack))
             return function(*args, **kwargs)

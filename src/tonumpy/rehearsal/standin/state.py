@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from dataclasses import dataclass
@@ -49,9 +50,11 @@ class State:
         self.here = _PerThread()
         self._devices = 1
         self._shown: int | None = None
+        self._places: list[torch.device] = []
 
     def begin(self, kind: str, devices: int) -> None:
         self.kind, self._devices, self._shown = kind, devices, None
+        self._places = [torch.device(kind, index) for index in range(devices)]
         self.here.number = 0
 
     @property
@@ -75,16 +78,22 @@ class State:
         if isinstance(value, str):
             if not value.startswith(self.kind):
                 return None
-            value = torch.device(value)
+            value = _device_of(value)
         elif isinstance(value, Integral) and not isinstance(value, bool):
             value = torch.device(self.kind, int(value))
         if not isinstance(value, torch.device) or value.type != self.kind:
             return None
-        self.begin_device()
+        if not self.count:
+            raise RuntimeError(NO_DEVICE)
         index = self.here.number if value.index is None else value.index
         if not 0 <= index < self.count:
             raise ordinal_error(self.kind)
-        return torch.device(self.kind, index)
+        return self._places[index]
+
+
+@functools.lru_cache
+def _device_of(text: str) -> torch.device:
+    return torch.device(text)
 
 
 STATE = State()
