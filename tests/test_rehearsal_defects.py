@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from rehearsal_runs import needs_torch, rehearse
+from rehearsal_runs import needs_torch, rehearse, tonumpy
 
 from tonumpy.config import Settings
 from tonumpy.rehearsal import judging
@@ -76,3 +76,21 @@ def _noted(filename: str, row: int) -> Noted:
         "array", ("device",), "cuda:0", False, True, "torch.float32", "torch.strided", (2,), stack, ("TypeError", "no")
     )
     return Noted(event, 1, 0, False, (), None)
+
+
+VMAP = """
+import torch
+
+x = torch.ones(3, 2)
+print(torch.vmap(lambda row: row * 2)(x).numpy().sum())
+torch.vmap(lambda row: torch.from_numpy(row.numpy()))(x)
+"""
+
+
+@needs_torch
+def test_what_the_program_itself_raised_is_told_first(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(VMAP)
+    result = tonumpy(tmp_path, "rehearse", "-o", "report.txt", "--", "learn.py")
+    first, second, *_ = (tmp_path / "report.txt").read_text().splitlines()
+    assert first.startswith("The program ended with RuntimeError: ") and first.endswith(" at learn.py:6."), result.out
+    assert second == "No other conversion that ran would fail."

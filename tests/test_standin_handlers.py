@@ -105,6 +105,19 @@ PROGRAM = """
             with pytest.raises((TypeError, ValueError), match="can't convert cuda:0"):
                 to_array(t)
             pytest.raises(RuntimeError, lambda: w.numpy())
+            with self.assertRaisesRegex(expected_exception=TypeError, expected_regex="numpy"):
+                for each in (t,):
+                    each.numpy()
+            self.assertRaises(unittest.TestCase.failureException, self.strict)
+
+        def strict(self):
+            for x in (t, w):
+                try:
+                    x.numpy()
+                except (TypeError, RuntimeError):
+                    continue
+                self.fail("no error")
+            self.fail("both")
 
     with contextlib.suppress(TypeError):
         t.numpy()
@@ -128,7 +141,7 @@ def test_what_the_program_handles_is_raised(tmp_path: Path) -> None:
     assert done.output == "[1.0, 1.0]\n"
     unhandled = {told.row for told in done.told if told.reasons and not told.event["is_handled"]}
     assert unhandled == set(marks(PROGRAM))
-    assert sum(bool(told.event["is_handled"]) for told in done.told) == 11
+    assert sum(bool(told.event["is_handled"]) for told in done.told) == 14
 
 
 HANDLED = """

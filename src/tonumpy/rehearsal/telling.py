@@ -32,8 +32,12 @@ def summary_of(
     they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
     for it, that is named alone."""
     lines = [*_problems(run), *_of_libraries(run), *_processes(run)]
+    has_raised = run.failure is not None and bool(run.failure.kind) and not report.findings
+    if how and has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
+        lines.append(f"The program {visible(how)}.")
+        how = ""
     if repairs is None:
-        lines.append(_found(report))
+        lines.append(_found(report, others=" other" if has_raised else ""))
     elif is_shown:
         number = len(repairs.ran)
         lines.append(f"{number} to be repaired, {len(report.findings) - number} left.")
@@ -80,9 +84,9 @@ def unreached_lines(judged: Judged) -> str:
     )
 
 
-def _found(report: Report) -> str:
+def _found(report: Report, *, others: str) -> str:
     if not report.findings:
-        return "No conversion that ran would fail."
+        return f"No{others} conversion that ran would fail."
     files = len({finding.filename for finding in report.findings})
     return f"Saw {_count(len(report.findings), 'fault')} in {_count(files, 'file')}."
 

@@ -1,8 +1,8 @@
-"""A refusal, and the stack at that moment -> whether the user's own code handles it, so that it must be raised there.
+"""Whether the user's own code handles a refusal, so that it must be raised there.
 
-`except TypeError: x.cpu().numpy()` makes good what was refused; `pytest.raises(TypeError)` and `assertRaises` ask for
-it, `suppress(TypeError)` leaves out what follows. A handler that logs, goes to the next one or raises again does none
-of these: there the program goes on as if it were repaired, and what comes after is seen as well.
+`except TypeError: x.cpu().numpy()` makes good what was refused; `pytest.raises(TypeError)`, `assertRaises` and a strict
+`xfail` want it, `suppress(TypeError)` leaves out what follows. A handler that logs, goes to the next one or raises
+again does none of these: there the program goes on as if it were repaired, and what comes after is seen as well.
 """
 
 from __future__ import annotations
@@ -10,28 +10,23 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.stacks import place_of
 from tonumpy.rehearsal.standin.texts import tree_of
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import FUNCTIONS, walk
+from tonumpy.text.syntax import TRIES, walk
+from tonumpy.text.tree_paths import path_at, path_to
+from tonumpy.text.wanted_errors import treatment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType, FrameType
 
-_EXPECT = frozenset(
-    "raises assertRaises assertRaisesRegex assert_raises assert_raises_regex raises_regex failUnlessRaises".split()
-)
-_CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
+    from tonumpy.text.wanted_errors import Treatment
+
 _GENERAL = (Exception, BaseException)
-
-
-class _Guard(NamedTuple):
-    """A `with` (no handlers) or a `try` around a line, in the function that the line is of."""
-
-    contexts: tuple[ast.expr, ...]
-    handlers: tuple[ast.ExceptHandler, ...]
 
 
 class Handlers:
@@ -39,7 +34,7 @@ class Handlers:
 
     def __init__(self) -> None:
         self._trees: dict[str, ast.Module | None] = {}
-        self._guards: dict[tuple[CodeType, str, int], tuple[_Guard, ...]] = {}
+        self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
 
     def handle(self, error: type[BaseException]) -> bool:
         """Whether the code that called, or what called that, handles an error of this type."""
@@ -47,81 +42,81 @@ class Handlers:
         is_nearest = True
         while frame is not None:
             if is_own(frame.f_code.co_filename):
-                for guard in self._around(frame):
-                    found = _handled(guard, error, frame, is_nearest=is_nearest)
-                    if found is not None:
-                        return found
+                found = _is_handled(self._path(frame), error, frame, is_nearest=is_nearest)
+                if found is not None:
+                    return found
                 is_nearest = False
             frame = frame.f_back
         return False
 
-    def _around(self, frame: FrameType) -> tuple[_Guard, ...]:
-        """The innermost first."""
+    def _path(self, frame: FrameType) -> list[ast.AST]:
+        """The nodes from the module down to what the frame is at; empty where its file cannot be read."""
         filename = frame.f_code.co_filename
-        key = (frame.f_code, filename, frame.f_lineno)
-        if key not in self._guards:
+        key = (frame.f_code, filename, frame.f_lasti)
+        if key not in self._paths:
             if filename not in self._trees:
                 self._trees[filename] = tree_of(filename)
             tree = self._trees[filename]
-            self._guards[key] = () if tree is None else _guards(tree, frame.f_code.co_name, frame.f_lineno)
-        return self._guards[key]
+            self._paths[key] = [] if tree is None else _path_in(tree, frame)
+        return self._paths[key]
 
 
-def _guards(tree: ast.Module, function: str, row: int) -> tuple[_Guard, ...]:
-    path = [node for node in walk(tree) if _spans(node, row)]  # the outer ones first
-    functions = [
-        place
-        for place, node in enumerate(path)
-        if (isinstance(node, FUNCTIONS) and node.name == function)
-        or (isinstance(node, ast.Lambda) and function == "<lambda>")
-    ]
-    found = []
-    for node in path[functions[-1] if functions else 0 :]:
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            found.append(_Guard(tuple(item.context_expr for item in node.items), ()))
-        elif isinstance(node, ast.Try) and any(_spans(each, row) for each in node.body):
-            found.append(_Guard((), tuple(node.handlers)))
-        elif isinstance(node, ast.Call) and last_name(node.func) in _EXPECT and len(node.args) > 1:
-            found.append(_Guard((node,), ()))
-    return tuple(found[::-1])
+def _path_in(tree: ast.Module, frame: FrameType) -> list[ast.AST]:
+    row, end_row, column, end_column = place_of(frame)
+    if column is not None:
+        for node in walk(tree):
+            if isinstance(node, ast.expr) and (node.end_lineno, node.end_col_offset) == (end_row, end_column):
+                name = node.func if isinstance(node, ast.Call) else node
+                # A method in a chain over several lines begins at its name.
+                starts = {(node.lineno, node.col_offset)}
+                if isinstance(name, ast.Attribute):
+                    starts.add((name.end_lineno or 0, (name.end_col_offset or 0) - len(name.attr.encode())))
+                if (row, column) in starts:
+                    return _as_called(path_to(tree, node), frame.f_code.co_name)
+    return _as_called(path_at(tree, row), frame.f_code.co_name)
 
 
-def _spans(node: ast.AST, row: int) -> bool:
-    return getattr(node, "lineno", row + 1) <= row <= (getattr(node, "end_lineno", None) or 0)
+def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:
+    """The path without the blocks around a lambda that runs: they have been left, or are those of another call."""
+    places = [place for place, node in enumerate(path) if isinstance(node, ast.Lambda)]
+    if function != "<lambda>" or not places:
+        return path
+    outer = [node for node in path[: places[-1]] if not isinstance(node, (ast.With, ast.AsyncWith, *TRIES))]
+    return [*outer, *path[places[-1] :]]
 
 
-def _handled(guard: _Guard, error: type[BaseException], frame: FrameType, *, is_nearest: bool) -> bool | None:
-    """None: the error goes past it."""
-    for context in guard.contexts:
-        if isinstance(context, ast.Call) and context.args:
-            function = last_name(context.func)
-            if function in _EXPECT and _catches(context.args[0], error, frame):
-                return True
-            if function == "suppress":
-                named = [each for each in context.args if _catches(each, error, frame)]
-                if named:
-                    return not all(_is_general(each, frame) for each in named)
-    for handler in guard.handlers:
-        if handler.type is None or _catches(handler.type, error, frame):
-            is_general = handler.type is None or _is_general(handler.type, frame)
-            return _makes_good(handler, is_general=is_general) and (is_nearest or not is_general)
-    return None
+def _is_handled(path: list[ast.AST], error: type[BaseException], frame: FrameType, *, is_nearest: bool) -> bool | None:
+    """None: the error leaves the function."""
+    is_general = False
+
+    def catches(kind: ast.expr) -> bool:
+        nonlocal is_general
+        found = [each for each in _classes(kind, frame) if issubclass(error, each)]
+        is_general = is_general or any(each in _GENERAL for each in found)
+        return bool(found)
+
+    found = _treatment(path, catches)
+    if found is None or found == "wanted":
+        return None if found is None else True
+    if found == "made good":
+        return is_nearest or not is_general
+    return not is_general and (found == "answered" or _is_suppressed(path, catches))
 
 
-def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:
-    nodes = [node for statement in handler.body for node in walk(statement)]
-    if any(isinstance(node, ast.Raise) for node in nodes):
-        return False
-    called = {last_name(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return not called.isdisjoint({"numpy"} if is_general else _CONVERT)
+def _treatment(path: list[ast.AST], catches: Callable[[ast.expr], bool]) -> Treatment | None:
+    call = path[-1] if path else None
+    if isinstance(call, ast.Call):  # `assertRaises(TypeError, x.numpy)` is what runs
+        for given in call.args[1:]:
+            if treatment([*path, given], catches) == "wanted":
+                return "wanted"
+    return treatment(path, catches)
 
 
-def _catches(kind: ast.expr, error: type[BaseException], frame: FrameType) -> bool:
-    return any(issubclass(error, each) for each in _classes(kind, frame))
-
-
-def _is_general(kind: ast.expr, frame: FrameType) -> bool:
-    return any(each in _GENERAL for each in _classes(kind, frame))
+def _is_suppressed(path: list[ast.AST], catches: Callable[[ast.expr], bool]) -> bool:
+    """Whether a `with contextlib.suppress(...)` around the end of a path covers the error."""
+    items = [item for node in path if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items]
+    calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
+    return any(last_name(call.func) == "suppress" and any(map(catches, call.args)) for call in calls)
 
 
 def _classes(kind: ast.expr, frame: FrameType) -> list[type[BaseException]]:
