@@ -90,7 +90,7 @@ torch.vmap(lambda row: torch.from_numpy(row.numpy()))(x)
 @needs_torch
 def test_what_the_program_itself_raised_is_told_first(tmp_path: Path) -> None:
     (tmp_path / "learn.py").write_text(VMAP)
-    result = tonumpy(tmp_path, "rehearse", "-o", "report.txt", "--", "learn.py")
-    first, second, *_ = (tmp_path / "report.txt").read_text().splitlines()
+    result = tonumpy(tmp_path, "rehearse", "--", "learn.py")
+    first, second, *_ = result.out.splitlines()
     assert first.startswith("The program ended with RuntimeError: ") and first.endswith(" at learn.py:6."), result.out
     assert second == "No other conversion that ran would fail."

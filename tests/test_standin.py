@@ -207,7 +207,8 @@ BROKEN = """
     breaks(origins, "words", lambda: x.sub(host).tolist())
     breaks(conversions, "event", lambda: x.numpy().tolist())
     try:
-        breaks(conversions, "repaired", lambda: x.numpy())
+        value = breaks(conversions, "repaired", lambda: x.numpy())
+        print(value)
     except TypeError as error:
         print(str(error)[:20])
     print(torch.compile(net)._orig_mod is net)
@@ -385,3 +386,79 @@ def test_what_numpy_makes_of_a_refused_tensor_is_a_tensor(tmp_path: Path) -> Non
     done = run(WRAPPED, tmp_path)
     assert done.output.split() == ["Tensor", "Tensor", "Tensor"]
     assert done.refused == marks(WRAPPED)
+
+
+WATCHED = """
+    import torch
+    from torch import nn
+    from torch.overrides import TorchFunctionMode
+
+    class Mode(TorchFunctionMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.names.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    class Own(torch.Tensor):
+        names = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.names.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = torch.ones(2, 3, device="cuda")
+    with Mode() as mode:
+        places = (x + 1).sum().device, torch.zeros(2, device="cuda").device, x.to("cpu").device, x[0].device
+    print([name for name in mode.names if name != "__get__"], *places)
+    own = x.as_subclass(Own)
+    print(type(own + 1).__name__, (own + 1).device, own.cpu().device, set(Own.names) - {"__get__"} == {"add", "to"})
+    torch.set_default_device("cpu")
+    attention = nn.TransformerEncoderLayer(4, 2, batch_first=True).cuda().eval()
+    print(attention(torch.ones(1, 2, 4, device="cuda")).device)
+    torch.set_default_device("cuda")
+    print(torch.ones(2).device, nn.Linear(2, 2).weight.device, torch.randperm(3).device)
+    torch.set_default_device(None)
+    flat, rows = torch.eye(3, device="cuda").to_sparse(), torch.eye(3, device="cuda").to_sparse_csr()
+    print(flat.values().device, flat.coalesce().indices().device, rows.values().device, (rows @ x.T).device)
+    print(torch.from_dlpack(x).device, torch.arange(5.0, device="cuda")[2:].as_strided((2,), (1,)).tolist())
+    print(torch.func.grad(lambda v: (v**2).sum())(x).device, torch.func.vmap(lambda row: row.sum())(x).device)
+    with torch.autocast("cuda", torch.bfloat16):
+        print(nn.LSTM(3, 4).cuda()(x)[0].dtype, torch.softmax(x, -1).dtype, (x @ x.T).dtype)
+    meta = nn.Linear(2, 2, device="meta")
+    print(meta.weight.device, (meta.weight + 1).device, meta.to_empty(device="cuda").weight.device)
+"""
+WATCHED_SAYS = """\
+['add', 'sum', 'zeros', 'to', '__getitem__'] cuda:0 cuda:0 cpu cuda:0
+Own cuda:0 cpu True
+cuda:0
+cuda:0 cuda:0 cuda:0
+cuda:0 cuda:0 cuda:0 cuda:0
+cuda:0 [2.0, 3.0]
+cuda:0 cuda:0
+torch.bfloat16 torch.float32 torch.bfloat16
+meta meta cuda:0
+"""
+
+
+def test_marks_are_kept_and_modes_and_subclasses_see_the_calls_of_the_program_alone(tmp_path: Path) -> None:
+    done = run(WATCHED, tmp_path)
+    assert (done.code, done.output) == (0, WATCHED_SAYS), done.errors
+    assert done.told == ()
+
+
+def test_a_function_that_was_imported_before_carries_marks(tmp_path: Path) -> None:
+    """As one of a plug-in of pytest."""
+    (tmp_path / "early.py").write_text(
+        "import late\nfrom tonumpy.rehearsal.standin import pretend\nwith pretend('cuda', print):\n    late.run()\n"
+    )
+    (tmp_path / "late.py").write_text(
+        "import torch\nfrom torch import relu\n\ndef run():\n    print(relu(torch.ones(2, device='cuda')).device)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "early.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.stdout == "cuda:0\n", done.stderr

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils._device as default_device
+import torch.utils.dlpack
 
 from tonumpy.rehearsal.standin import origins
 from tonumpy.rehearsal.standin.generators import generator_for
@@ -36,6 +37,15 @@ def patch(patches: Patches) -> None:
         put(made, HOST if place is None else on(place))
         return origins.note(made, "made")
 
+    take = torch.from_dlpack
+
+    def from_dlpack(ext_tensor: Any, **options: Any) -> Any:
+        made = take(ext_tensor, **options)
+        put(made, mark_of(ext_tensor) if isinstance(ext_tensor, Tensor) else HOST)
+        return origins.note(made, "made")
+
+    for owner in (torch, torch.utils.dlpack):
+        patches.replace(owner, "from_dlpack", from_dlpack)
     patches.replace(Tensor, "__new__", staticmethod(__new__))
     patches.replace(Tensor, "pin_memory", _pinned)
     patches.replace(Tensor, "is_pinned", lambda self, device=None: is_pinned(self))  # noqa: ARG005

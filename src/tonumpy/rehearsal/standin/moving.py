@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from tonumpy.rehearsal.standin import origins
 from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on, put
@@ -79,6 +80,8 @@ def type_as(self: Any, other: Any) -> Any:
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
+    if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
+        return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
     device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)

@@ -12,8 +12,8 @@ VIEWS = _names(
     """adjoint alias as_strided chunk conj data detach diagonal dsplit expand expand_as hsplit mT mH H T imag movedim
     moveaxis narrow permute real select split split_with_sizes squeeze squeeze_ swapaxes swapdims t t_ tensor_split
     transpose transpose_ unbind unflatten unfold unsafe_chunk unsafe_split unsqueeze unsqueeze_ view view_as
-    view_as_complex view_as_real vsplit broadcast_tensors broadcast_to detach_ as_strided_ swapaxes_ swapdims_ values
-    indices crow_indices col_indices _values _indices _conj _neg_view resolve_neg_"""
+    view_as_complex view_as_real vsplit broadcast_tensors broadcast_to detach_ as_strided_ swapaxes_ swapdims_ _conj
+    _neg_view resolve_neg_"""
 )
 # Methods that return no tensor, or that moving.py replaces.
 NO_TENSORS = _names(

@@ -142,6 +142,8 @@ class _Wrapper:
 
         def operator(*args: Any, **kwargs: Any) -> Any:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
+            if count_modes():
+                return crossing(compute, name, args, kwargs)
             seen = None
             for each in args:
                 kind = type(each)
@@ -151,7 +153,7 @@ class _Wrapper:
                     except WITHOUT_STORAGE:
                         return crossing(compute, name, args, kwargs)
                     if mark is not seen:
-                        if seen is not None or mark.is_rare or count_modes():
+                        if seen is not None or mark.is_rare:
                             return crossing(compute, name, args, kwargs)
                         seen = mark
                 elif kind in _SCALARS:
