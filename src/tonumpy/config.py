@@ -149,7 +149,7 @@ class Settings(NamedTuple):
 
 
 def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
-    """Whether the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
+    """True if the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
     if may_hold_candidates(data):
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
@@ -185,7 +185,7 @@ def _closeness(code: str, beginning: str) -> int:
 
 
 class Choices(NamedTuple):
-    """What one place, a file or the command line, says; None where it says nothing."""
+    """The choices of one place, a file or the command line; None where it says nothing."""
 
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
@@ -289,7 +289,7 @@ class Configuration:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are promises or own sinks in any of the settings that were asked for."""
+        """True if there are promises or own sinks in any of the settings that were asked for."""
         found = self._folders.values() if self._everywhere is None else (self._everywhere,)
         return any(settings.promises or settings.sinks for settings, _ in found)
 
@@ -318,7 +318,7 @@ class Configuration:
         return found
 
     def _own(self, folder: str) -> tuple[Settings, str | None] | None:
-        """What its own file says, if one does."""
+        """The settings of the folder's own file, if it has any."""
         path = os.path.join(folder, "pyproject.toml")
         if os.path.islink(path):
             try:
@@ -368,7 +368,7 @@ def _in_repository(path: str, folder: str) -> str:
 
 
 def _table(path: str) -> tuple[object, str]:
-    """What a TOML file says under `tool.tonumpy`, None where it says nothing, and the file's text."""
+    """The `tool.tonumpy` table of a TOML file, None if it has none, and the file's text."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -443,7 +443,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
 
 
 def read_inline(text: str) -> Choices:
-    """What `KEY = VALUE` says on the command line, in TOML; ConfigError where it is wrong."""
+    """The choices of `KEY = VALUE` on the command line, in TOML; ConfigError if it is wrong."""
     try:
         table = _parsed(text)
     except ValueError as error:
@@ -452,8 +452,8 @@ def read_inline(text: str) -> Choices:
 
 
 def read_choices(**said: object) -> Choices:
-    """What a program says in a call, by the names of `Choices`, None where it says nothing; ValueError that names what
-    is wrong."""
+    """The choices that a program gives in a call, by the names of `Choices`, None where it says nothing; ValueError
+    that names what is wrong."""
     choices: dict[str, Any] = {}
     for name, value in said.items():
         key = name.replace("_", "-")

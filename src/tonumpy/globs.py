@@ -1,4 +1,4 @@
-"""Whether one of some globs covers a path. No file is touched."""
+"""Matches paths against globs. No file is touched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Exclude(NamedTuple):
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
-    """Whether a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
+    """True if a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
     tried: dict[tuple[str | None, bool], list[str]] = {}  # for all globs of one folder the same
     for root, pattern in excluded:
         glob, is_whole, is_absolute = _compiled(pattern)
@@ -102,7 +102,8 @@ def _literal(piece: str) -> str:
 
 
 def _characters(inner: str) -> str:
-    """Those of a class, with ranges, in a form in which nothing else has a meaning, now or in a later Python."""
+    """The characters of a class, with ranges, in a form in which nothing else has a meaning, now or in a later
+    Python."""
     found, at = "", 0
     while at < len(inner):
         is_range = inner[at + 1 : at + 2] == "-" and at + 2 < len(inner)

@@ -134,7 +134,7 @@ def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """What would be checked, or with which settings, in place of checking it."""
+    """Print the files or settings of a check in place of checking."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = reads_stdin(arguments)
@@ -373,7 +373,7 @@ def _given_on_stdin(arguments: argparse.Namespace, configuration: Configuration)
 
 
 def _result_cache(arguments: argparse.Namespace, configuration: Configuration, command: str) -> ResultCache | None:
-    """What former runs have found, where it is wanted."""
+    """The results of earlier runs, if they are wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
@@ -416,7 +416,7 @@ def candidate_files(
     result_cache: ResultCache | None = None,
     known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
-    """Those that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
+    """Yield the files that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
         settings = configuration.settings_of(path)

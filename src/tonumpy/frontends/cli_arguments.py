@@ -43,7 +43,7 @@ class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """What is wrong is one line, without the usage of a command that has dozens of options."""
+    """Reports an error in one line, without the usage of a command that has dozens of options."""
 
     def error(self, message: str) -> NoReturn:
         if "are required" in message:
@@ -108,8 +108,8 @@ def _file_of(given: Sequence[str | Choices]) -> str | None:
 
 
 def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands behind `--` are options of another command in `tonumpy sweep`, and a program in `tonumpy rehearse`,
-    which needs no `--` before it."""
+    """Split off the words behind `--`: options of another command in `tonumpy sweep`, a program in `tonumpy
+    rehearse`, which needs no `--` before it."""
     if argv[:1] == ["rehearse"]:
         from tonumpy.rehearsal.rehearsal_options import program_at  # saves start-up
 
@@ -369,7 +369,7 @@ class _Version(argparse.Action):
 
 
 class _Completion(argparse.Action):
-    """What a shell runs to complete the command's arguments, written by shtab, which nothing else needs."""
+    """Prints a shell's completion script, written by shtab, which nothing else needs."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, *__: object) -> NoReturn:
         try:

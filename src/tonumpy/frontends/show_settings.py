@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(files: Sequence[str], configuration: Configuration) -> str:
-    """What is not TOML stands in comments; files that have all in common are named together."""
+    """The settings as TOML, with all else in comments; files that have all in common are named together."""
     groups: dict[tuple[Settings, str | None], list[str]] = {}
     for path in files:
         origin = configuration.governed(os.path.dirname(path))[1]
@@ -68,7 +68,7 @@ def _globs(row: FileIgnores) -> str:
 
 
 def _glob(exclude: Exclude) -> str:
-    """As it means the same in a file of any folder."""
+    """The glob in a form that means the same in a file of any folder."""
     return exclude.pattern if "/" not in exclude.pattern.rstrip("/") else os.path.join(exclude.root, exclude.pattern)
 
 

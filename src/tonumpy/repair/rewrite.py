@@ -95,7 +95,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
 
 
 class MismatchError(Exception):
-    """Where and how a new text is not what was intended."""
+    """A new text is not what was intended; the text says where and how."""
 
 
 def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> None:
@@ -156,7 +156,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 
 
 def _goes_around(operation: Operation) -> bool:
-    """Whether it makes something around its node, and so is matched before another operation of that node."""
+    """True if it makes something around its node, and so is matched before another operation of that node."""
     return isinstance(operation, AddCopy)
 
 

@@ -75,7 +75,7 @@ def _orders(arguments: argparse.Namespace) -> Orders:
 
 
 def _run_name(options: Sequence[str], config: str | None) -> str:
-    """The same for the same program with the same settings."""
+    """The name of a run, the same for the same program with the same settings."""
     digest = hashlib.sha256("\0".join(options).encode("utf-8", "surrogateescape"))
     if config is not None:
         with open(config, "rb") as stream:
@@ -120,7 +120,7 @@ class _Interrupts:
 
 
 class _Outcome(NamedTuple):
-    """What is known of a target at the end."""
+    """The result for a target at the end of a run."""
 
     commit: str | None
     findings: int
