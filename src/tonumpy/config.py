@@ -12,7 +12,7 @@ from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import read_format
-from tonumpy.globs import Exclude, excludes, regular_expression
+from tonumpy.globs import Exclude, compiled, excludes
 from tonumpy.text.prefilter import (
     may_hold_candidates,
     may_hold_comments,
@@ -500,7 +500,7 @@ def _read_code(word: str) -> str:
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
     patterns = limits.expanded(_strings(value))
     for pattern in patterns:
-        regular_expression(pattern)  # ValueError
+        compiled(pattern)  # ValueError
     return tuple(Exclude(root, pattern) for pattern in patterns)
 
 
