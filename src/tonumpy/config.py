@@ -246,28 +246,10 @@ def _added(first: tuple[_T, ...] | None, second: tuple[_T, ...] | None) -> tuple
 def combine(file: Choices, line: Choices) -> Settings:
     """The settings that follow from a file's choices and the command line's over them."""
     said = overlay(file, line)
-    return Settings(
-        select=said.select,
-        ignore=said.ignore or (),
-        extend_select=said.extend_select or (),
-        per_file_ignores=said.per_file_ignores or (),
-        strict=said.strict or False,
-        style=said.style or "links",
-        links=said.links or "both",
-        output_format=said.output_format,
-        exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
-        force_exclude=said.force_exclude or False,
-        unsafe_fixes=said.unsafe_fixes or False,
-        jobs=line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0),
-        baseline=said.baseline,
-        promises=said.promises or (),
-        sinks=said.sinks or (),
-        confidence=said.confidence or "medium",
-        preview=said.preview or False,
-        disable_habits=said.disable_habits or (),
-        cache_dir=said.cache_dir,
-        observed=said.observed,
-    )
+    values = {name: value for name, value in said._asdict().items() if value is not None}
+    values["exclude"] = (*(said.exclude or ()), *values.pop("extend_exclude", ()))
+    values["jobs"] = line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0)
+    return Settings(**values)
 
 
 class Configuration:
@@ -405,17 +387,16 @@ def _within_limits(text: str, path: str) -> str:
 
 
 def _limited(choices: Choices, path: str) -> Choices:
-    """All that one file says, with what it extends."""
-    ignores = choices.per_file_ignores or ()
-    globs = [*(choices.exclude or ()), *(choices.extend_exclude or ())]
-    globs += [glob for row in ignores for glob in row.globs]
-    selected = [*(choices.select or ()), *(choices.extend_select or ()), *(choices.ignore or ())]
+    """The choices of one file, with what it extends; ConfigError if they are too many."""
+    said = {name: value or () for name, value in choices._asdict().items()}
+    ignores = said["per_file_ignores"]
+    globs = [*said["exclude"], *said["extend_exclude"], *(glob for row in ignores for glob in row.globs)]
+    codes = [*said["select"], *said["extend_select"], *said["ignore"], *(code for row in ignores for code in row.codes)]
     try:
         limits.check_globs([glob.pattern for glob in globs])
-        limits.check_rows("codes", [*selected, *(code for row in ignores for code in row.codes)])
-        limits.check_rows("habits", choices.disable_habits or ())
-        limits.check_rows("promises", choices.promises or ())
-        limits.check_rows("sinks", choices.sinks or ())
+        limits.check_rows("codes", codes)
+        for kind, name in (("habits", "disable_habits"), ("promises", "promises"), ("sinks", "sinks")):
+            limits.check_rows(kind, said[name])
     except ValueError as error:
         raise ConfigError(f"{path}: [tool.tonumpy] {error}") from error
     return choices

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import TypeVar
+    from typing import TextIO, TypeVar
 
     from tonumpy.config import Configuration
     from tonumpy.frontends.diff_base import DiffBase
@@ -208,15 +208,7 @@ def _fix(arguments: argparse.Namespace) -> int:
     from tonumpy.report.parts import summary  # only here: start-up
 
     run, hidden, old = _repaired(arguments)
-    speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
-    if arguments.diff:
-        speech = sys.stderr
-        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
-    elif run.stdin is not None:
-        speech = sys.stderr
-        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
-    else:
-        run = run.written(arguments.paths)
+    run, speech = _delivered(run, arguments)
     _, form = streams.format_of(arguments, speech, configuration_of(arguments))
     report = run.report()
     if hidden is None:
@@ -233,6 +225,17 @@ def _fix(arguments: argparse.Namespace) -> int:
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
+
+
+def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
+    """Show the changes or write them. The stream for people is stderr if stdout has the product."""
+    if arguments.diff:
+        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
+        return run, sys.stderr
+    if run.stdin is not None:
+        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
+        return run, sys.stderr
+    return run.written(arguments.paths), sys.stdout
 
 
 def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:

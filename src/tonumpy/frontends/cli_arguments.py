@@ -60,6 +60,28 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """`command` names the command. An option that was not given is None or False, so that a file may decide."""
+    parser, parsers = _parser(argv)
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        raise ConfigError(_unknown_command(argv[0]))
+    own, rest = _split(argv, parsers)
+    arguments, unknown = parser.parse_known_args(own)
+    if arguments.command == "sweep":
+        arguments.check_options = rest
+    elif arguments.command == "rehearse":
+        arguments.program = rest
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit(2)
+    if "config" in arguments:
+        given = arguments.config or ()
+        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
+    if unknown:
+        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
+    return arguments
+
+
+def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and that of each command; only the options of the command that is meant are added."""
     parser = _Parser(
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
@@ -81,23 +103,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter
-    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
-        raise ConfigError(_unknown_command(argv[0]))
-    own, rest = _split(argv, commands.choices)
-    arguments, unknown = parser.parse_known_args(own)
-    if arguments.command == "sweep":
-        arguments.check_options = rest
-    elif arguments.command == "rehearse":
-        arguments.program = rest
-    if arguments.command is None:
-        parser.print_help()
-        parser.exit(2)
-    if "config" in arguments:
-        given = arguments.config or ()
-        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
-    if unknown:
-        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
-    return arguments
+    return parser, commands.choices
 
 
 def _file_of(given: Sequence[str | Choices]) -> str | None:

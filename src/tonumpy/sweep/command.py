@@ -245,14 +245,15 @@ class _Run:
         outcomes = self._outcomes.values()
         findings, errors = sum(each.findings for each in outcomes), sum(each.errors for each in outcomes)
         failed, earlier = sum(each.failed for each in outcomes), sum(each.earlier for each in outcomes)
+        has_errors = bool(failed or errors or left)
         if not self._arguments.quiet:
             done = len(outcomes) - failed
             print(f"{_count(done, 'repository', 'repositories')} done, {earlier} of them by an earlier run.")
             print(f"Found {_count(findings, 'finding')}; they are in {self._arguments.output}.")
-            if failed or errors or left:
+            if has_errors:
                 files = _count(errors, "file")
                 print(f"{_count(failed + left, 'repository', 'repositories')} and {files} could not be processed.")
-        if failed or errors or left:
+        if has_errors:
             return ERRORS
         return FINDINGS if findings and not self._arguments.exit_zero else CLEAN
 
