@@ -199,7 +199,7 @@ def test_what_mps_has_not_is_what_torch_says() -> None:
     import torchgen
     import yaml
 
-    from tonumpy.rehearsal.standin.mps_lacks import LACKS
+    from tonumpy.rehearsal.standin.refusals import LACKS
 
     if not torch.__version__.startswith("2.13"):
         pytest.skip("the list is that of torch 2.13")

@@ -1,4 +1,4 @@
-"""Suggests a known word for one that is not known."""
+"""What somebody may have meant by a word that is not known, and which words there are."""
 
 from __future__ import annotations
 

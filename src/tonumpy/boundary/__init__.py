@@ -1,2 +1,1 @@
-"""Limits what a repository may make this program do, each in one place: write a file, follow a path, spend time and
-memory."""
+"""What a repository may make this program do, each in one place: write a file, follow a path, spend time and memory."""

@@ -10,16 +10,16 @@ from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.outcomes import Change
 from tonumpy.frontends.writing import write_all
-from tonumpy.rehearsal.holding import Outcome, TakenBack, blamed, how_it_ended, is_broken, ran_again
+from tonumpy.rehearsal.repair_outcome import Outcome, TakenBack, blamed, how_it_ended, is_broken, ran_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.findings import Finding, Position
     from tonumpy.judgements import Judgement
-    from tonumpy.rehearsal.holding import RepairedFile
     from tonumpy.rehearsal.judging import Judged
     from tonumpy.rehearsal.process import Ended
+    from tonumpy.rehearsal.repair_outcome import RepairedFile
 
 MOST_RUNS = 3  # with the first, whose findings are repaired
 
@@ -101,7 +101,7 @@ def _mended(
     taken: Sequence[tuple[Judgement, str]],
     errors: Sequence[SourceError],
 ) -> Mended:
-    """The outcome, without the repairs that were taken back; one that could not be still stands."""
+    """What could not be taken back still stands."""
     standing = {id(judgement) for judgement in _judgements(files)}
     gone = tuple(each for each in taken if id(each[0]) not in standing)
     return Mended(ended, tuple(files), gone, tuple(errors))

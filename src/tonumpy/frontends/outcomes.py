@@ -28,14 +28,14 @@ class Task(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """The grounds of a file's findings beside settings and tool: the digest of its bytes, and what else was read."""
+    """What the findings of a file rest on beside settings and tool: the digest of its bytes, and what else was read."""
 
     digest: str
     read_set: ReadSet
 
 
 class Change(NamedTuple):
-    """The bytes of a file, and the bytes that it should hold."""
+    """What a file held, and what it should hold."""
 
     old: bytes
     new: bytes

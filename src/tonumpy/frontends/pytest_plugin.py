@@ -44,7 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before any file of the user's is imported, which may ask torch whether there is a GPU."""
     if not getattr(early_config.known_args_namespace, "rehearse", False):
         return
-    from tonumpy.rehearsal.order import VARIABLE  # only where it is asked for: start-up
+    from tonumpy.rehearsal.environment import VARIABLE  # only where it is asked for: start-up
 
     if VARIABLE not in os.environ:
         early_config.pluginmanager.register(_begun(early_config), _NAME)
@@ -55,8 +55,8 @@ def _begun(config: pytest.Config) -> Rehearsal:
     from contextlib import ExitStack
 
     from tonumpy.formats import format_names  # the same: start-up
+    from tonumpy.rehearsal.environment import Order  # the same: start-up
     from tonumpy.rehearsal.following import rehearsing  # only where it is asked for: start-up
-    from tonumpy.rehearsal.order import Order  # the same: start-up
 
     said = config.known_args_namespace
     if said.rehearse_format not in format_names():
@@ -86,7 +86,7 @@ class Rehearsal:
         from tonumpy.frontends.rehearse import record, report_of  # the same: start-up
         from tonumpy.rehearsal.judging import judge_run  # the same: start-up
         from tonumpy.rehearsal.spool import read_run  # the same: start-up
-        from tonumpy.rehearsal.telling import summary_of  # the same: start-up
+        from tonumpy.rehearsal.summary import summary_of  # the same: start-up
 
         self._recorder.end()
         run = read_run(self._folder)

@@ -1,1 +1,1 @@
-"""The parts that other programs load: flake8, LibCST, pytest and editors."""
+"""What calls tonumpy from other programs: flake8, LibCST, pytest and editors."""

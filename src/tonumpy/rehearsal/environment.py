@@ -1,15 +1,31 @@
-"""The environment of a process -> the same, in which a Python follows a rehearsal once it imports torch."""
+"""The order that a process is given for a rehearsal, and the environment in which those that it starts follow."""
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
-
-from tonumpy.rehearsal.order import VARIABLE
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
+
+
+class Order(NamedTuple):
+    folder: str
+    device: str
+    stop: bool
+    devices: int = 1
+
+    def as_text(self) -> str:
+        return json.dumps(self)
+
+
+def order_of(text: str) -> Order:
+    return Order(*json.loads(text))
+
 
 _CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")  # has the sitecustomize.py
 NAMES = (VARIABLE, "PYTHONPATH")

@@ -6,8 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.environment import NAMES, hooked
-from tonumpy.rehearsal.order import order_of
+from tonumpy.rehearsal.environment import NAMES, hooked, order_of
 from tonumpy.rehearsal.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
     `is_first`: it is the process of the program itself."""
     import torch  # noqa: F401 -- the user's own
 
-    from tonumpy.rehearsal.leaving import watching  # start-up
+    from tonumpy.rehearsal.child_processes import watching  # start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
 
     order = order_of(text)

@@ -41,8 +41,8 @@ class NotStartedError(Exception):
 
 def main(arguments: list[str]) -> None:
     from tonumpy.rehearsal.ending import Ending  # start-up
-    from tonumpy.rehearsal.order import order_of  # start-up
-    from tonumpy.rehearsal.tracebacks import failure_of, in_one_line, in_words_of  # start-up
+    from tonumpy.rehearsal.environment import order_of  # start-up
+    from tonumpy.rehearsal.own_code import failure_of, in_one_line  # start-up
 
     order, ending, process = order_of(arguments[0]), Ending(), os.getpid()
     atexit.register(ending.end)
@@ -64,7 +64,6 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         failure = failure_of(error)
         place = "" if failure[2] is None else f" at {_place(*failure[2])}"
-        in_words_of(error, order.device)
         text = in_one_line(str(error))
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_FRAMES = 40  # of a stack that are kept
 
 # Stands between a call of a method of pandas and the method.
-_AROUND_LIBRARIES = os.path.join(os.path.dirname(__file__), "standin", "taken_by_libraries.py")
+_AROUND_LIBRARIES = os.path.join(os.path.dirname(__file__), "standin", "values_in_libraries.py")
 
 
 class Recorder:

@@ -9,7 +9,7 @@ from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    """The findings as ruff's JSON; a file that could not be read or parsed is an entry too, in sorted order."""
+    """As in ruff, a file that could not be read or parsed is an entry too, in the place where it would be sorted."""
     return as_json(json_entries(report))
 
 
@@ -59,7 +59,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
 
 
 def observed_entry(observed: Observed) -> dict[str, object]:
-    """The observation of a run, for machines."""
+    """What a run has seen, for machines."""
     return {
         "device": observed.device,
         "dtype": observed.dtype,

@@ -51,7 +51,7 @@ JUDGES = ("comments",)
 
 
 def check(unused: Sequence[str]) -> str | None:
-    """The message for the codes of one comment that suppress nothing."""
+    """Of the codes of one comment that suppress nothing."""
     if not unused:
         return None
     return f"`# noqa` of {', '.join(unused)} suppresses nothing: no {' or '.join(unused)} is reported on this line"

@@ -1,4 +1,4 @@
-"""Reads expressions by their names alone."""
+"""What an expression says by its names alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tells by the bytes or the text of a file if it may hold a conversion. A file that cannot costs no more than reading
-it.
+"""Whether the bytes or the text of a file may hold a conversion. What cannot costs no more than reading it.
 
 Imports nothing: most starts, in a pre-commit hook, end here.
 """
@@ -74,7 +73,7 @@ def may_hold_candidates(data: bytes) -> bool:
 
 
 def may_hold_comments(data: bytes) -> bool:
-    """True if there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
+    """Whether there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
     return b"TNP" in data or b"tnp" in data
 
 
@@ -88,14 +87,14 @@ def may_hold_consumers(text: str | bytes) -> bool:
 
 
 def may_hold_risks(text: str | bytes) -> bool:
-    """True if something may be said of where a tensor is, or whether it requires grad."""
+    """Whether something may be said of where a tensor is, or whether it requires grad."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and any(map(text.__contains__, RISKY_WORDS))
 
 
 def may_hold_mixtures(text: str | bytes) -> bool:
-    """True if an array and a tensor may meet in an operation that raises whatever the tensor is like."""
+    """Whether an array and a tensor may meet in an operation that raises whatever the tensor is like."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and "import numpy" in text
@@ -108,7 +107,7 @@ def may_hold_sharers(text: str | bytes) -> bool:
 
 
 def may_hold_copies(text: str | bytes) -> bool:
-    """True if a copy to the host may be read before it has arrived."""
+    """Whether a copy to the host may be read before it has arrived."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
@@ -117,7 +116,7 @@ def may_hold_copies(text: str | bytes) -> bool:
 
 
 def may_call_copies(text: str) -> bool:
-    """True if a function of another file may make such a copy, and its name speaks of where its result is."""
+    """The same of a copy that a function of another file makes, whose name speaks of where its result is."""
     return "import" in text and any(map(text.__contains__, _MOVERS))
 
 
@@ -127,7 +126,7 @@ def may_hold_approximations(text: str) -> bool:
 
 
 def may_hold_masks(text: str | bytes) -> bool:
-    """True if the result of a boolean ufunc of a tensor may be inverted, or be an index."""
+    """Whether the result of a boolean ufunc of a tensor may be inverted, or be an index."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     is_imported = "torch" in text and ("import numpy" in text or "from numpy" in text or "shapely" in text)
@@ -135,7 +134,7 @@ def may_hold_masks(text: str | bytes) -> bool:
 
 
 def may_hold_taken(text: str | bytes) -> bool:
-    """True if a tensor may be taken for values where nothing raises."""
+    """Whether a tensor may be taken for values where nothing raises."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     if "torch" not in text:
@@ -160,13 +159,13 @@ def _makes_text_of_unknown(text: str) -> bool:
 
 
 def may_be_of_python(notebook: bytes) -> bool:
-    """True if the bytes of a notebook say a format and a language that are ours, without a look at where."""
+    """Whether the bytes of a notebook say a format and a language that are ours, without a look at where."""
     is_of_format = b'"nbformat": 4' in notebook or b'"nbformat":4' in notebook
     return is_of_format and any(name in notebook for name in (b'"python"', b'"python3"', b'"ipython3"'))
 
 
 def _imports_consumer(text: str, consumers: frozenset[str]) -> bool:
-    """True if one is named in a line with the word import: as fast for hundreds of them as for one."""
+    """Whether one is named in a line with the word import: as fast for hundreds of them as for one."""
     if OF_TORCH in text:
         return True
     if not any(map(text.__contains__, _WORDS_OF_JSON)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))  # where tonumpy can be imported from
-_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.order
+_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.environment
 
 sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != _HERE]
 _OURS = sys.modules.pop("sitecustomize")

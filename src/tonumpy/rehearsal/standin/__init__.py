@@ -16,30 +16,26 @@ from tonumpy.rehearsal.standin import (
     autocast,
     autograd,
     compilers,
-    custom_kernels,
-    data_parallel,
     device_module,
     factories,
-    generators,
     marks,
     moving,
     operators,
-    pauses,
-    sending,
-    torchscript,
+    processes,
+    streams,
     type_slots,
     warning_places,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
-from tonumpy.rehearsal.standin.copies import Copies
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.handlers import Handlers
 from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
-from tonumpy.rehearsal.standin.stacks import Stacks
+from tonumpy.rehearsal.standin.pending_copies import Copies
+from tonumpy.rehearsal.standin.reporting import Stacks
 from tonumpy.rehearsal.standin.state import STATE
-from tonumpy.rehearsal.standin.taken import Taken
+from tonumpy.rehearsal.standin.tensors_as_keys import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,23 +77,19 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         # The accelerator.
         warning_places.patch(patches)
         marks.patch(patches)
-        generators.patch(patches, devices)
         device_module.patch(patches)
         operators.patch(patches, [copies.waiting], look)
-        factories.patch(patches)
+        factories.patch(patches, devices)
         moving.patch(patches)
         autograd.patch(patches)
         autocast.patch(patches)
         type_slots.let_numbers_name_devices(patches)
-        torchscript.patch(patches)
-        custom_kernels.patch(patches)
         compilers.patch(patches)
-        sending.patch(patches)
-        data_parallel.patch(patches)
+        processes.patch(patches)
         # What is reported.
         mixing.patch(patches)
         copies.patch(patches)
-        pauses.patch(patches)
+        streams.patch(patches)
         Taken(observer, stacks).patch(patches)
         gradients.patch(patches)
         Conversions(observer, stacks, gradients.note, handlers, copies, stop=stop).patch(patches)

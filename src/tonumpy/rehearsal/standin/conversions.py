@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.standin.compiled_code import is_compiled
-from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on
+from tonumpy.rehearsal.standin.reporting import event, warn
 from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.state import CPU
-from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.events import Event, Observer, Reason, Way
-    from tonumpy.rehearsal.standin.copies import Copies
     from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.pending_copies import Copies
+    from tonumpy.rehearsal.standin.reporting import Stacks
 
 _numpy = Base.numpy
 _dlpack = Tensor.__dlpack__
@@ -101,7 +100,7 @@ class Conversions:
             self._tell_of_compiled(tensor, way)
             if way == "array":
                 return made
-            from tonumpy.rehearsal.standin.traced_arrays import traced  # start-up
+            from tonumpy.rehearsal.standin.compiled_numpy import traced  # start-up
 
             return traced(made, tensor)
         if reasons and mark_of(tensor).excused:

@@ -7,7 +7,7 @@ import dis
 import linecache
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.rehearsal.standin.stacks import place_of
+from tonumpy.rehearsal.standin.reporting import place_of
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -1,4 +1,4 @@
-"""What `torch.cuda` and its like answer as with one device: its queries, streams, events and memory."""
+"""What `torch.cuda` and its like answer as with one device: its queries, streams, events, memory and libraries."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.cuda.nccl
 
-from tonumpy.rehearsal.standin import graphs, libraries, streams
+from tonumpy.rehearsal.standin import graphs, streams
 from tonumpy.rehearsal.standin.marks import mark_of, tensors_in
 from tonumpy.rehearsal.standin.state import STATE, on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
@@ -18,6 +19,60 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.standin.patches import Patches
+
+_CUDA, _CUDNN, _NCCL = "12.8", 91002, (2, 27, 3)  # versions of the year of torch 2.9
+_AREAS = ("all", "large_pool", "small_pool")
+_KINDS = ("current", "peak", "allocated", "freed")
+_COUNTED = (
+    "allocation segment active inactive_split allocated_bytes reserved_bytes active_bytes inactive_split_bytes"
+    " requested_bytes"
+).split()
+_SINGLE = "num_alloc_retries num_ooms num_sync_all_streams num_device_alloc num_device_free max_split_size".split()
+
+
+def _patch_libraries(patches: Patches) -> None:
+    """Let them answer until `patches` are restored."""
+    patches.replace(torch.backends.cudnn, "is_available", lambda: True)
+    patches.replace(torch.backends.cudnn, "version", lambda: _CUDNN)
+    patches.replace(torch.backends.cuda, "cufft_plan_cache", PlanCache())
+    patches.replace(torch.cuda.nccl, "version", lambda: _NCCL)
+    patches.replace(torch.cuda.nccl, "is_available", lambda tensors: False)  # noqa: ARG005
+    patches.replace(torch.cuda, "cudart", Runtime)
+    patches.replace(torch.cuda, "current_blas_handle", lambda: 0)
+    if torch.version.cuda is None:
+        patches.replace(torch.version, "cuda", _CUDA)
+
+
+def memory_stats(usage: Usage, number: int) -> dict[str, int]:
+    """All that the allocator counts; what is known is how many bytes there are."""
+    names = [f"{what}.{area}.{kind}" for what in _COUNTED for area in _AREAS for kind in _KINDS]
+    names += [f"{what}.{kind}" for what in ("oversize_allocations", "oversize_segments") for kind in _KINDS]
+    stats = dict.fromkeys([*sorted(names), *_SINGLE], 0)
+    for what, now, peak in (("allocated", "allocated", "peak"), ("reserved", "reserved", "peak_reserved")):
+        stats[f"{what}_bytes.all.current"] = usage.asked(now, number)
+        stats[f"{what}_bytes.all.peak"] = usage.asked(peak, number)
+    return stats
+
+
+class PlanCache:
+    """`torch.backends.cuda.cufft_plan_cache`: of each device, and of the current one."""
+
+    size = 0
+    max_size = 4096
+
+    def clear(self) -> None:
+        """It is empty."""
+
+    def __getitem__(self, device: Any) -> PlanCache:
+        return self
+
+
+class Runtime:
+    """`torch.cuda.cudart()`: each of its functions succeeds."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: 0  # noqa: ARG005
+
 
 _MEMORY = 16 * 2**30
 _NOTHING = (
@@ -110,7 +165,7 @@ def _of_memory(usage: Usage) -> dict[str, Any]:
     found |= dict.fromkeys(("max_memory_reserved", "max_memory_cached"), counted("peak_reserved"))
     resets = ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached")
     found |= dict.fromkeys(resets, reset) | {"empty_cache": usage.empty_cache, "mem_get_info": mem_get_info}
-    found["memory_stats"] = lambda device=None: libraries.memory_stats(usage, at(device))
+    found["memory_stats"] = lambda device=None: memory_stats(usage, at(device))
     return found
 
 
@@ -266,7 +321,7 @@ def patch(patches: Patches) -> None:
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Marks())
     if STATE.kind == "cuda":
-        libraries.patch(patches)
+        _patch_libraries(patches)
         graphs.patch(patches)
     if STATE.kind != "mps":
         for name, kind in (("Stream", Stream), ("Event", Event)):

@@ -1,4 +1,7 @@
-"""Functions that make tensors from no other tensor: their result is marked with the device that is asked for."""
+"""Functions that make tensors from no other tensor, and generators: both are of the device that is asked for.
+
+Generators of the device draw from the CPU.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import torch.utils._device as default_device
 import torch.utils.dlpack
 
 from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.generators import generator_for
 from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on, put, put_all, put_new
 from tonumpy.rehearsal.standin.refusals import check_dtype
 from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
@@ -19,14 +21,87 @@ if TYPE_CHECKING:
 
     from tonumpy.rehearsal.standin.patches import Patches
 
+_Base = torch._C.Generator
+
+
+class _Meta(type(_Base)):  # type: ignore[misc]
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Base)
+
+
+class Generator(torch._C.Generator, metaclass=_Meta):  # type: ignore[misc]
+    """A generator of the CPU, or of a device as the program sees it."""
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        """Made on the CPU, where the device is a pretended one."""
+        place = STATE.place(device)
+        made = _Base.__new__(cls, "cpu" if place is not None else device)
+        made._place = place or _Base.device.__get__(made)
+        return made
+
+    def __init__(self, device: Any = "cpu") -> None:
+        """All is made by then."""
+
+    @property
+    def device(self) -> Any:
+        """The device that the program asked for."""
+        return self._place
+
+
+class _Default(Generator):
+    """The default generator of a device, which is that of the CPU."""
+
+    def __new__(cls, device: Any) -> Any:
+        """Without a look at what the program is shown: it may hide devices yet."""
+        made = _Base.__new__(cls, "cpu")
+        made._place = device
+        return made
+
+    def set_state(self, new_state: Any) -> Any:
+        torch.default_generator.set_state(new_state)
+        return self
+
+    def manual_seed(self, seed: int) -> Any:
+        torch.default_generator.manual_seed(seed)
+        return self
+
+    def get_state(self) -> Any:
+        return torch.default_generator.get_state()
+
+    def initial_seed(self) -> int:
+        return int(torch.default_generator.initial_seed())
+
+    def seed(self) -> int:
+        return int(torch.default_generator.seed())
+
+
+def _patch_generators(patches: Patches, devices: int) -> None:
+    """Let programs have them until `patches` are restored."""
+    for kind in (Generator, _Default):
+        kind.__module__, kind.__qualname__ = _Base.__module__, _Base.__qualname__
+    patches.replace(torch, "Generator", Generator)
+    module = getattr(torch, STATE.kind, None)
+    if hasattr(module, "default_generators"):
+        made = tuple(_Default(torch.device(STATE.kind, index)) for index in range(devices))
+        patches.replace(module, "default_generators", made)
+
+
+def generator_for(generator: Any, place: torch.device) -> Any:
+    """The generator that torch's own function draws from; RuntimeError for one of another kind of device."""
+    if generator.device.type != place.type:
+        raise RuntimeError(f"Expected a '{place.type}' device type for generator but found '{generator.device.type}'")
+    return torch.default_generator if isinstance(generator, _Base) and type(generator) is _Default else generator
+
+
 _C = torch._C
 _SHARE = ("as_tensor", "asarray")  # they give the memory of their data, where it lies there already
 _OF_DATA = (*_SHARE, "tensor", "scalar_tensor")
 _NEW = "new_empty new_empty_strided new_full new_ones new_zeros".split()
 
 
-def patch(patches: Patches) -> None:
+def patch(patches: Patches, devices: int) -> None:
     """Make what is not wrapped as an operator: constructors of types, pinned memory, until `patches` are restored."""
+    _patch_generators(patches, devices)
     make = Tensor.__new__
 
     def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 -- torch._dynamo wants no names of parameters

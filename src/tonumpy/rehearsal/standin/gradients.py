@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.event_of import event
-from tonumpy.rehearsal.standin.warning import warn
+from tonumpy.rehearsal.standin.reporting import event, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
     from tonumpy.rehearsal.events import Call, Event, Observer
-    from tonumpy.rehearsal.standin.flows import Flows
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.value_flow import Flows
 
     Stack = tuple[Call, ...]
 
@@ -146,7 +145,7 @@ class Gradients:
 
     def _blamed(self, target: Stack) -> dict[Stack, Event]:
         """The conversions whose result the text shows to come into the loss."""
-        from tonumpy.rehearsal.standin.flows import Flows  # reads texts, which few programs make needed: start-up
+        from tonumpy.rehearsal.standin.value_flow import Flows  # reads texts, which few programs make needed: start-up
 
         flows = self._flows = self._flows or Flows()
         found = {

@@ -17,14 +17,14 @@ import torch
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import is_index, next_step
-from tonumpy.rehearsal.standin.event_of import tell
+from tonumpy.rehearsal.standin.reporting import tell
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.reporting import Stacks
 
 _CONVERTING = ("__array__", "numpy")
 # Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.

@@ -15,16 +15,15 @@ from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin import origins
 from tonumpy.rehearsal.standin.compiled_code import is_compiled
-from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.marks import Tensor, mark_of
+from tonumpy.rehearsal.standin.reporting import event, warn
 from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
-from tonumpy.rehearsal.standin.warning import warn
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Observer, Reason
     from tonumpy.rehearsal.standin.handlers import Handlers
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.rehearsal.standin.state import Mark
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "

@@ -16,8 +16,7 @@ import torch.utils._device as default_device
 
 from tonumpy.rehearsal.standin import autocast, type_slots
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.factories import factory
-from tonumpy.rehearsal.standin.generators import generator_for
+from tonumpy.rehearsal.standin.factories import factory, generator_for
 from tonumpy.rehearsal.standin.marks import (
     PLAIN_TYPES,
     WITHOUT_STORAGE,

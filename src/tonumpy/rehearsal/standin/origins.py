@@ -12,7 +12,7 @@ import torch
 from tonumpy.rehearsal.holders import holders_of
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_modes, storage_of
-from tonumpy.rehearsal.standin.texts import tree_of
+from tonumpy.rehearsal.standin.reporting import tree_of
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:

@@ -1,19 +1,27 @@
 """Streams and events of the device: which is current in a thread, and what had been queued when something waited.
 
 Nothing is queued here, as all is done at once: each stream counts its copies, so that one can say which of them a
-synchronisation has waited for.
+synchronisation has waited for. A pause is no synchronisation, and nobody should rely on one; but after a second no
+array that was measured was wrong.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed
 
 from tonumpy.rehearsal.standin.state import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tonumpy.rehearsal.standin.patches import Patches
 
 _LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
 
@@ -210,3 +218,42 @@ def _stack() -> list[tuple[Stream, int]]:
     if stack is None:
         stack = _here.stack = []
     return stack
+
+
+_LONG = 0.1  # seconds
+
+
+def patch(patches: Patches) -> None:
+    """Notice them until `patches` are restored."""
+    sleep = time.sleep
+    sleep_of_loop: Any = asyncio.sleep
+
+    @functools.wraps(sleep)
+    def slept(seconds: Any) -> None:
+        sleep(seconds)
+        if seconds >= _LONG:
+            synchronize()
+
+    @functools.wraps(sleep_of_loop)
+    async def slept_in_loop(delay: Any, *args: Any, **kwargs: Any) -> Any:
+        result = await sleep_of_loop(delay, *args, **kwargs)
+        if delay >= _LONG:
+            synchronize()
+        return result
+
+    patches.replace(time, "sleep", slept)
+    patches.replace(asyncio, "sleep", slept_in_loop)
+    for name in ("barrier", "monitored_barrier"):
+        if hasattr(torch.distributed, name):
+            patches.replace(torch.distributed, name, _synchronizing(getattr(torch.distributed, name)))
+
+
+def _synchronizing(function: Any) -> Any:
+    @functools.wraps(function)
+    def waited(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if not kwargs.get("async_op"):
+            synchronize()
+        return result
+
+    return waited

@@ -1,1 +1,1 @@
-"""Parts that several formats share; no format itself."""
+"""What several formats are made of; no format itself."""

@@ -1,15 +1,24 @@
-"""`torch.nn.DataParallel` and process groups of NCCL: the same program, computed by one device, or joined by Gloo."""
+"""What several processes or devices share: tensors that are sent, process groups of NCCL, `DataParallel`.
+
+Tensors arrive by a queue, a pipe or the arguments of what is spawned. The processes of NCCL are joined by Gloo, and
+`DataParallel` computes on one device.
+"""
 
 from __future__ import annotations
 
+import functools
+from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
+from torch.multiprocessing import reductions
 from torch.utils._pytree import tree_map
 
-from tonumpy.rehearsal.standin.state import STATE
-from tonumpy.rehearsal.standin.warning import warn
+from tonumpy.rehearsal.sending import Sent, received
+from tonumpy.rehearsal.standin.marks import Base, mark_of, put
+from tonumpy.rehearsal.standin.reporting import warn
+from tonumpy.rehearsal.standin.state import HOST, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +26,38 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
 
+def _patch_sending(patches: Patches) -> None:
+    """Let them arrive until `patches` are restored. What torch itself refuses to send is refused by torch."""
+    reduce_tensor, rebuild_tensor = reductions.reduce_tensor, reductions.rebuild_tensor
+
+    def reduce(tensor: Any) -> Any:
+        place = mark_of(tensor).place
+        is_plain = tensor.layout is torch.strided and (tensor.is_leaf or not tensor.requires_grad)
+        if place.type == "cpu" or not is_plain:
+            return reduce_tensor(tensor)
+        host = tensor.detach().cpu().contiguous()
+        raw = torch.empty(0, dtype=torch.uint8, device="cpu").set_(host.untyped_storage())
+        parameter = type(tensor) if isinstance(tensor, torch.nn.Parameter) else None
+        data = Base.numpy(raw).tobytes()
+        return received, Sent(data, tensor.dtype, tuple(tensor.shape), str(place), parameter, tensor.requires_grad)
+
+    @functools.wraps(rebuild_tensor)
+    def rebuilt(*args: Any) -> Any:
+        """What a worker has sent lies on the CPU."""
+        made = rebuild_tensor(*args)
+        put(made, HOST)
+        return made
+
+    patches.replace(reductions, "rebuild_tensor", rebuilt)
+    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    for kind, reducer in list(reducers.items()):
+        if reducer is reduce_tensor:
+            patches.put(reducers, kind, reduce)
+
+
 def patch(patches: Patches) -> None:
     """Let both be had until `patches` are restored."""
+    _patch_sending(patches)
     patches.replace(torch.nn.DataParallel, "forward", _forward)
     if not torch.distributed.is_available():
         return

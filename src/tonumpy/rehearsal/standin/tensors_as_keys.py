@@ -2,7 +2,7 @@
 
 Python's sets and dicts ask a tensor for its hash, which is that of the object: one of a single number is told, as its
 equals will not be found. Not one that requires grad: parameters are keys by what they are; nor where an item is read by
-its key, which is found for this very tensor or raises. What libraries take, taken_by_libraries.py tells of.
+its key, which is found for this very tensor or raises. What libraries take, values_in_libraries.py reports.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import torch
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import UNKNOWN, indexed, is_index, reads_item
-from tonumpy.rehearsal.standin.event_of import tell
-from tonumpy.rehearsal.standin.taken_by_libraries import TakenByLibraries
+from tonumpy.rehearsal.standin.reporting import tell
+from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.reporting import Stacks
 
 _COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
 _KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys

@@ -12,8 +12,8 @@ from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding
-    from tonumpy.rehearsal.holding import Outcome
     from tonumpy.rehearsal.judging import Judged
+    from tonumpy.rehearsal.repair_outcome import Outcome
     from tonumpy.rehearsal.spool import Run
     from tonumpy.report import Report
 

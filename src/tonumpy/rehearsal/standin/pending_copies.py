@@ -1,12 +1,16 @@
-"""Asynchronous copies towards the host -> those that were read before anything waited for them.
+"""Reports asynchronous copies towards the host that are read before anything waits for them (TNP204).
 
 The copies of the stand-in are made at once, so the values are right; on hardware the memory would hold what was there
 before. A copy is forgotten where the host waits: at a synchronisation of its stream, and at whatever reads a tensor of
 the device, or copies between device and host, without `non_blocking`.
+
+No one sees NumPy read its own memory. But the function that begins a copy into pinned memory is known, and which of its
+names hold arrays over that: its next line that reads one is told, unless the host has waited when it is reached.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 import sys
@@ -16,23 +20,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from tonumpy.rehearsal.events import Call
+from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin import streams
-from tonumpy.rehearsal.standin.event_of import event
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
 from tonumpy.rehearsal.standin.origins import place_of_caller
-from tonumpy.rehearsal.standin.overwritten import has_passed, is_view, reads_after
+from tonumpy.rehearsal.standin.reporting import event, tree_of, warn
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
-from tonumpy.rehearsal.standin.warning import warn
+from tonumpy.sinks.unfinished.views import is_waited_for
+from tonumpy.text.syntax import FUNCTIONS, blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import CodeType, FrameType
 
     from tonumpy.rehearsal.events import Event, Observer
-    from tonumpy.rehearsal.standin.overwritten import Read
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.stacks import Stacks
+    from tonumpy.rehearsal.standin.reporting import Stacks
 
 _PENDING = Mark(CPU, is_rare=True)  # of the memory that such a copy writes
 _OF_MODULES = os.path.join(os.path.dirname(torch.__file__), "nn", "modules", "module.py")
@@ -269,3 +274,84 @@ def _is_of_module() -> bool:
             return False
         frame = frame.f_back
     return False
+
+
+class Read(NamedTuple):
+    """A line that reads an array, in a function that began a copy at another line."""
+
+    code: CodeType
+    begun: int
+    row: int
+
+
+def reads_after(host: Any) -> list[Read]:
+    """Where the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
+    frame = _own_frame()
+    if frame is None:
+        return []
+    first = host.untyped_storage().data_ptr()
+    last = first + host.untyped_storage().nbytes()
+    names = {name for name, value in list(frame.f_locals.items()) if _lies_in(value, first, last)}
+    body = _body(frame.f_code) if names else None
+    if body is None:
+        return []
+    begun = frame.f_lineno
+    rows = [node.lineno for node in _loads(body) if node.id in names and node.lineno > begun]
+    return [Read(frame.f_code, begun, min(rows))] if rows else []
+
+
+def is_view() -> bool:
+    """Whether the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
+    frame = _own_frame()
+    body = None if frame is None else _body(frame.f_code)
+    if frame is None or body is None:
+        return False
+    row, blocks = frame.f_lineno, [body.body]
+    while blocks:
+        block = blocks.pop()
+        for at, statement in enumerate(block):
+            if statement.lineno <= row <= (statement.end_lineno or row):
+                if isinstance(statement, ast.Assign):
+                    return is_waited_for(statement, block[at + 1 :])
+                blocks += blocks_of(statement)
+    return False
+
+
+def has_passed(read: Read) -> bool:
+    """Whether the function has gone on behind the line by now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not read.code:
+        frame = frame.f_back
+    return frame is None or not read.begun <= frame.f_lineno <= read.row
+
+
+def _lies_in(value: object, first: int, last: int) -> bool:
+    if type(value).__module__ != "numpy" or not hasattr(value, "__array_interface__"):
+        return False
+    return bool(first <= value.__array_interface__["data"][0] < last)
+
+
+def _own_frame() -> FrameType | None:
+    """The innermost one of the user's own code, however far it is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function, or the module, as its file has it."""
+    tree = tree_of(code.co_filename)
+    if tree is None or code.co_name == "<module>":
+        return tree
+    rows = range(code.co_firstlineno, code.co_firstlineno + 20)  # behind its decorators
+    found = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == code.co_name]
+    return next((each for each in found if each.lineno in rows), None)
+
+
+def _loads(body: ast.AST) -> Iterator[ast.Name]:
+    for child in ast.iter_child_nodes(body):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
+            yield child
+        if not isinstance(child, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield from _loads(child)

@@ -1,0 +1,124 @@
+"""What all parts report with: the stack and the event of what happens to a tensor, the text of files, warnings."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import warnings
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.events import Call, Event
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from tonumpy.rehearsal.events import Observer, Reason, Way
+
+_OWN = str(Path(__file__).parents[2])
+
+
+class Stacks:
+    """Reads stacks, and keeps the calls that it has made: most conversions are made again and again."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[CodeType, str, int], Call | None] = {}  # code is equal to the same code of another file
+
+    def read(self) -> tuple[Call, ...]:
+        """The stack of the caller, innermost call first."""
+        found = []
+        frame: FrameType | None = sys._getframe(1)
+        calls = self._calls
+        while frame is not None:
+            code = frame.f_code
+            key = (code, code.co_filename, frame.f_lasti)
+            if key in calls:
+                call = calls[key]
+            else:
+                call = calls[key] = _call(frame)
+            if call is not None:
+                found.append(call)
+            frame = frame.f_back
+        return tuple(found)
+
+
+def _call(frame: FrameType) -> Call | None:
+    code = frame.f_code
+    if code.co_filename.startswith(_OWN):
+        return None
+    row, end_row, column, end_column = place_of(frame)
+    return Call(code.co_filename, row, code.co_name, end_row, column, end_column)
+
+
+def place_of(frame: FrameType) -> tuple[int, int | None, int | None, int | None]:
+    """The first and the last row, and the columns (bytes from 0), of what it is at; with Python 3.10 the row alone."""
+    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
+        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+        if place is not None and place[0] is not None:
+            return place[0], *place[1:]
+    return frame.f_lineno or 0, None, None, None
+
+
+def event(
+    tensor: Any,
+    way: Way,
+    reasons: tuple[Reason, ...],
+    error: tuple[str, str] | None,
+    stacks: Stacks,
+    *,
+    is_handled: bool = False,
+) -> Event:
+    """What is told of a conversion of this tensor."""
+    return Event(
+        way,
+        reasons,
+        str(tensor.device),
+        tensor.requires_grad,
+        torch.is_grad_enabled(),
+        str(tensor.dtype),
+        str(tensor.layout),
+        tuple(tensor.shape),
+        stacks.read(),
+        error,
+        is_handled=is_handled,
+    )
+
+
+def tell(observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str) -> None:
+    """Tell of what is wrong without an error, in words; `what` it is, for the warning if that fails."""
+    try:
+        observer(event(tensor, way, (), None, stacks)._replace(about=words), tensor)
+    except Exception as problem:
+        warn(f"{what} is not told of ({type(problem).__name__}: {problem})")
+
+
+MAX_BYTES = 2_000_000  # of one file
+
+
+def tree_of(filename: str) -> ast.Module | None:
+    try:
+        if filename.endswith(".ipynb"):  # what the cells hold, put there where they were compiled
+            return ast.parse("".join(linecache.getlines(filename)))
+        with open(filename, "rb") as stream:
+            text = stream.read(MAX_BYTES + 1)
+        return ast.parse(text) if len(text) <= MAX_BYTES else None
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+_MOST = 300
+
+__all__ = ["warn"]
+
+
+def warn(text: str) -> None:
+    """Warn of something that the stand-in does not do as hardware does."""
+    text = (text.splitlines() or [""])[0][:_MOST]  # torch's own words of an operator that is missing go on for pages
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:
+        print(f"tonumpy: {text}", file=sys.stderr)
