@@ -61,9 +61,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _habits() -> str:
-    from tonumpy.inference.habits import all_habits
+    from tonumpy.engine.knowledge.habits import HABITS
 
-    return "\n\n".join(["# Habits", *(re.sub("^#", "##", habit.page, flags=re.MULTILINE) for habit in all_habits())])
+    return "\n\n".join(["# Habits", *(re.sub("^#", "##", habit.page, flags=re.MULTILINE) for habit in HABITS)])
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

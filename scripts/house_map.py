@@ -2,8 +2,7 @@
 
     python scripts/house_map.py [FOLDER]
 
-Imports inside functions and those for types alone count as any other, but for the type of the analysis: transfer
-functions and summaries are handed one, and ask it for what stands above them. FOLDER is the source to look at, such as
+Imports inside functions and those for types alone count as any other. FOLDER is the source to look at, such as
 that of an older commit; by default `src/tonumpy`.
 """
 
@@ -14,7 +13,6 @@ import ast
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "tonumpy"
-ASKED_FROM_BELOW = ".inference.summaries.analysis"
 
 
 def main() -> None:
@@ -49,11 +47,7 @@ def _package_of(module: str) -> str:
 def _imported_by(path: Path, modules: dict[str, Path], root: str) -> set[str]:
     found = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    for_types = {node for block in blocks for node in block.body}
     for node in ast.walk(tree):
-        if node in for_types and isinstance(node, ast.ImportFrom) and f".{node.module}".endswith(ASKED_FROM_BELOW):
-            continue
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import join_fact, members, tensor_facts
 from tonumpy.engine.values.values import NONE, Tensor, Unknown, Value
 from tonumpy.facts import Fact
-from tonumpy.inference.summaries.driver import observe
-from tonumpy.inference.transfer.targets import Observation
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.source import Source
 

@@ -4,7 +4,6 @@ import ast
 import gc
 import itertools
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,8 @@ from growth_shapes import HEAD, NESTED, OF_EVERY_RULE, SHAPES, function, module,
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.engine.values.widening import MAX_KEYS
 from tonumpy.inference.memory.regions import Reference
 from tonumpy.inference.memory.state import MAX_REFERENCES, State
-from tonumpy.inference.summaries.classes import MAX_ANCESTORS
 from tonumpy.text.source import Source
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_other_files")]
@@ -86,61 +83,6 @@ def test_what_is_compared_with_a_string_is_not_worked_out() -> None:
 
 
 LONG = "def _long(x):\n{}    return x\n\n\n"
-NOTHING_ASKED = {  # `clone`, so that nobody asks who writes to the array either
-    "what is done with the array": "def f(x: torch.Tensor):\n    return _long(x.clone().numpy())\n",
-    "what a function gives, for those who call it": (
-        "def _shown(x):\n    return _long(x.clone().numpy())\n\n\ndef f(x: torch.Tensor):\n    return _shown(x.cpu())\n"
-    ),
-    "the callers, where a name says that no tensor requires grad": (
-        "def _shown(labels):\n    return labels.clone().cpu().numpy()\n\n\ndef f(x):\n    return _shown(_long(x))\n"
-    ),
-    "the callers, where what they give changes nothing": (
-        "class C:\n    def __init__(self):\n        self.net = torch.nn.Linear(3, 3)\n\n"
-        "    def shown(self, x):\n        return self.net(x).clone().cpu().numpy()\n\n"
-        "    def f(self, x):\n        return self.shown(_long(x).detach())\n"
-    ),
-    "what an attribute holds that another hangs on": (
-        "class C:\n    def __init__(self, net, key):\n        self.net = net\n        self.key = self.net.key\n"
-        "        self.made = _long(self.key)\n        self.made.key = self.key\n\n"
-        "    def f(self, x):\n        return self.net(x).numpy()\n"
-    ),
-    "the methods of another framework's classes": (
-        "import tensorflow as tf\n\n\nclass M(tf.keras.Model):\n    def made(self, x):\n        return _long(x)\n\n\n"
-        "def f(m: M, x: torch.Tensor):\n    return (x + m.made(x)).cpu().numpy()\n"
-    ),
-    "what gives no tensors of torch": (
-        "def _batch(x, return_tensors=None):\n    return _long(x)\n\n\n"
-        "def f(x):\n    return _batch(x, return_tensors='tf').numpy()\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("rest", NOTHING_ASKED.values(), ids=NOTHING_ASKED.keys())
-def test_what_nobody_asks_for_is_not_worked_out(rest: str) -> None:
-    def text(n: int) -> str:
-        return HEAD + LONG.format("    x = x + 1\n" * n) + rest
-
-    work_for(text(2))
-    assert work_for(text(200)) < 2 * work_for(text(20))  # to read the text costs something, too
-
-
-def test_beyond_the_keys_that_are_told_apart_what_is_written_counts_as_one() -> None:
-    def findings_of(n: int, last: str) -> list[str]:
-        safe = times(n - 1, lambda i: f'    d["k{i}"] = x.detach().cpu()\n')
-        asked = ", ".join(f'd["k{i}"].numpy()' for i in (0, n - 2, n - 1))
-        text = module(function(f'    d = {{}}\n{safe}    d["k{n - 1}"] = {last}\n', asked))
-        places = [match.start() for match in re.finditer(r"numpy\(\)", text.splitlines()[-3])]
-        return ["first middle last".split()[places.index(each.start.column - 1)] for each in check_source(text)]
-
-    assert findings_of(MAX_KEYS, "x") == ["last"]
-    assert findings_of(MAX_KEYS + 5, "x") == ["middle", "last"]
-    assert findings_of(MAX_KEYS + 5, "x.cpu().detach()") == []
-
-
-@pytest.mark.parametrize(("n", "confidence"), [(MAX_ANCESTORS, "high"), (MAX_ANCESTORS + 1, "medium")])
-def test_beyond_the_ancestors_that_are_looked_at_nothing_is_known(n: int, confidence: str) -> None:
-    (finding,) = check_source(SHAPES["deep inheritance asked once"](n))
-    assert finding.confidence == confidence
 
 
 # How many it begins with, where these are many for what there is room for, or few for the time that they take.

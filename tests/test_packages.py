@@ -9,7 +9,6 @@ import pytest
 from tonumpy import check_source
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.inference.summaries.analysis import Analysis
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 
@@ -38,14 +37,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("is_package", "rows"), [(False, []), (True, [10])])
-def test_a_class_in_a_package_is_there_for_others_too(tmp_path: Path, is_package: bool, rows: list[int]) -> None:
-    if is_package:
-        (tmp_path / "__init__.py").touch()
-    found = check_source(DEMONSTRATED, str(tmp_path / "evaluation.py"))
-    assert [finding.start.row for finding in found] == rows
-
-
 def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run has read before makes no difference, and the next file begins anew."""
     for name in ("first", "second"):
@@ -62,29 +53,6 @@ def test_one_file_has_no_more_than_so_much_text_followed(tmp_path: Path, monkeyp
     assert columns(project) == []
     monkeypatch.setattr("tonumpy.engine.names.follow_budget.MAX_FOLLOWED", 10)
     assert columns(project) == columns(project) == columns(Project()) == [35]
-
-
-def test_a_backend_that_is_chosen_at_run_time_may_be_either(tmp_path: Path) -> None:
-    """Of star imports in several branches each may count; of those that always run, the last one does."""
-    folder = tmp_path / "agents"
-    folder.mkdir()
-    (folder / "on_paddle.py").write_text("import paddle\n\n\nclass Model(paddle.nn.Layer):\n    pass\n")
-    (folder / "on_torch.py").write_text("import torch\n\n\nclass Model(torch.nn.Module):\n    pass\n")
-    user = tmp_path / "user.py"
-    user.write_text(
-        "import agents\n\n\nclass Net(agents.Model):\n    pass\n\n\n"
-        "weights = [value.numpy() for _, value in Net().named_parameters()]\n"
-    )
-
-    def count(init: str) -> int:
-        (folder / "__init__.py").write_text(init)
-        return len(check(Source(user.read_bytes(), str(user)), Settings(), Project()))
-
-    paddle, torch = "from agents.on_paddle import *\n", "from agents.on_torch import *\n"
-    assert count(f"if USES_PADDLE:\n    {paddle}else:\n    {torch}") == 0
-    assert count(f"if USES_PADDLE:\n    {torch}else:\n    {paddle}") == 0
-    assert count(paddle + torch) == 1
-    assert count(torch + paddle) == 0
 
 
 @pytest.mark.parametrize(("neighbour", "rows"), [("import torch", [2]), ("import paddle", []), ("import os", [2])])
@@ -122,24 +90,6 @@ def test_a_folder_of_tests_does_not_stand_before_the_package_it_is_named_after(
     assert check(Source(test.read_bytes(), str(test)), Settings(), Project()) == []
 
 
-def test_the_nearest_conftest_counts_and_a_fixture_may_take_that_of_its_own_name(tmp_path: Path) -> None:
-    inner = tmp_path / "tests" / "unit"
-    inner.mkdir(parents=True)
-    head = "import pytest\nimport torch\n\n\n@pytest.fixture\n"
-    (tmp_path / "conftest.py").write_text(f"{head}def x():\n    return torch.zeros(3, device='cuda')\n")
-    test = inner / "test_x.py"
-    test.write_text("import torch\n\n\ndef test_x(x):\n    x.numpy()\n")
-
-    def certainties() -> list[str]:
-        return [str(found.fix and found.fix.applicability) for found in check_source(test.read_text(), str(test))]
-
-    assert certainties() == ["safe"]
-    (inner / "conftest.py").write_text(f"{head}def x(x):\n    return x.cpu()\n")
-    assert certainties() == []
-    test.write_text("import torch\n\n\ndef helper(x):\n    x.numpy()\n")
-    assert certainties() == ["unsafe"]
-
-
 FOR_ALL = "@pytest.fixture(autouse=True)\ndef for_all():\n"
 MADE_BY_THE_CODE_UNDER_TEST = """import torch
 from made import made
@@ -158,9 +108,6 @@ def test_made_beside(registry, home):
     ("conftest", "rows"),
     [
         ("def pytest_addoption(parser):\n    parser.addoption('--gpu')\n", []),
-        ("@pytest.fixture\ndef home():\n    return 'cuda'\n", [10]),
-        ("HOMES = ['cuda']\n\n\n@pytest.fixture(params=HOMES)\ndef home(request):\n    return request.param\n", [10]),
-        ("from homes import home\n", [10]),
         (f"{FOR_ALL}    torch.cuda.set_device(0)\n", [6, 10]),
         (f"def pytest_configure():\n    torch.set_default_device('cuda')\n\n\n{FOR_ALL}    yield\n", [6, 10]),
     ],
@@ -174,29 +121,6 @@ def test_a_test_may_run_where_the_parts_of_conftest_that_are_run_for_it_say(
     test = tmp_path / "test_made.py"
     test.write_text(MADE_BY_THE_CODE_UNDER_TEST)
     assert [found.start.row for found in check_source(test.read_text(), str(test))] == rows
-
-
-LAZY = b"""
-torch = None
-FIRST = 0
-
-
-def load():
-    global torch
-    if torch is None:
-        import torch
-
-
-def zeros(x):
-    x = x[FIRST]
-    return torch.zeros_like(x).cpu().numpy()
-"""
-
-
-def test_what_a_function_imports_for_all_is_known_without_running_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    refuel = Analysis.refuel
-    monkeypatch.setattr(Analysis, "refuel", lambda self, _: refuel(self, 2))  # what zeros() itself needs
-    assert check_source(LAZY, "lazy.py") == []
 
 
 APPLICATION = b"""
@@ -222,14 +146,6 @@ if __name__ == "__main__":
     application.main()
     application.show(torch.zeros(3))
 """
-
-
-@pytest.mark.parametrize(("is_package", "rows"), [(False, []), (True, [16])])
-def test_a_class_that_is_run_does_its_own_work_itself(tmp_path: Path, is_package: bool, rows: list[int]) -> None:
-    if is_package:
-        (tmp_path / "__init__.py").touch()
-    found = check_source(APPLICATION, str(tmp_path / "application.py"))
-    assert [finding.start.row for finding in found] == rows
 
 
 UNGUARDED = b"""

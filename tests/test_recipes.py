@@ -63,39 +63,6 @@ def check(copy: Path, code: str, *options: str) -> list[str]:
     return re.findall(r"TNP\d+", done.stdout)
 
 
-def test_a_habit(copy: Path) -> None:
-    example = "import torch\n\n\ndef show(picture: torch.Tensor):\n    return picture.cpu().numpy()\n"
-    assert check(copy, example) == ["TNP102"]
-    assert len(set(follow("habit", copy))) == 1
-    assert check(copy, example) == []
-    assert check(copy, example, "--confidence=low") == ["TNP102"]
-    page = run(copy, "-m", "tonumpy", "explain", "habit/picture-name").stdout
-    assert page.startswith("# A picture requires no grad")
-
-
-HOOKS = {
-    "of_name(name, value, where)": "def f(thing_of_mine: torch.Tensor): return thing_of_mine.cpu().numpy()",
-    "of_item(name, where)": "def f(x: list[torch.Tensor]): return [thing_of_mine.cpu().numpy() for thing_of_mine in x]",
-    "of_computed(name, where)": "def f(w):\n    thing_of_mine = kept(w)\n    return thing_of_mine.cpu().numpy()",
-}
-
-
-@pytest.mark.parametrize("hook", HOOKS)
-def test_dropping_a_file_in_registers_its_hook(hook: str, copy: Path) -> None:
-    """One file, and no other is touched."""
-    code = f"import torch\n\n\n{HOOKS[hook]}\n"
-    assert check(copy, code) == ["TNP102"]
-    habit = (
-        '"""# A thing of mine requires no grad (thing-of-mine)"""\n\n'
-        'EFFECT = "silence"\nAPPLIES_TO = ("parameter",)\n\n\n'
-        f"def {hook}:\n"
-        '    return where.habit("thing-of-mine", "it is mine") if name == "thing_of_mine" else None\n'
-    )
-    (copy / "src" / "tonumpy" / "inference" / "habits" / "thing_of_mine.py").write_text(habit, "utf-8")
-    assert check(copy, code) == []
-    assert check(copy, code, "--confidence=low") == ["TNP102"]
-
-
 @pytest.mark.slow
 def test_a_sink(copy: Path) -> None:
     pytest.importorskip("torch")

@@ -11,14 +11,12 @@ from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.reads import Reads
 from tonumpy.engine.names.repository import LONG_TEXT, MAX_SCANS, Searched, WordIndex, read_texts, top_of_repository
-from tonumpy.inference.summaries.repository_callers import Mentions
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import RunTonumpy
 
 PLOT = """\
 import torch
@@ -79,31 +77,6 @@ def package(tmp_path: Path) -> Package:
 
 
 @pytest.mark.parametrize(
-    "caller",
-    [
-        "from package.plots import plot\nplot(torch.ones(3))\n",
-        "from .plots import plot\nplot(torch.ones(3))\n",
-        "from package.plots import plot as draw\ndraw(torch.ones(3))\n",
-        "from package import plots\nplots.plot(torch.ones(3))\n",
-        "import package.plots\npackage.plots.plot(torch.ones(3))\n",
-        "from package.plots import *\nplot(torch.ones(3))\n",
-        "def main():\n    from .plots import plot\n    plot(torch.ones(3))\n",
-        "from .plots import plot\nplot(np.ones(3))\n",
-        "from .plots import plot\nplot([torch.ones(3)][0])\n",
-        "try:\n    from . import mayavi as m\nexcept OSError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
-        "try:\n    import drawing as m\nexcept ImportError:\n    from . import plots as m\nm.plot(torch.ones(3))\n",
-        "from . import mayavi, plots\nm = mayavi if mayavi.is_there() else plots\nm.plot(torch.ones(3))\n",
-    ],
-)
-def test_a_function_is_clean_by_its_callers(package: Package, caller: str) -> None:
-    package.write("package/plots.py", PLOT)
-    package.write("package/mayavi.py", "def plot(x):\n    pass\n\ndef is_there():\n    return False\n")
-    assert package.rows("package/plots.py") == [4]
-    package.write("package/use.py", f"import numpy as np\nimport torch\n{caller}")
-    assert package.rows("package/plots.py") == []
-
-
-@pytest.mark.parametrize(
     "other",
     [
         "from .plots import plot\ndef show(x):\n    plot(x)\n",  # nothing is known of what it gives
@@ -123,44 +96,12 @@ def test_one_caller_that_is_not_safe_is_enough(package: Package, other: str) -> 
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        "def plot(x):\n    return x\nplot(torch.ones(3).cuda())\n",
-        "from matplotlib.pyplot import plot\nplot(torch.ones(3).cuda())\n",
-        "def show(plot):\n    plot(torch.ones(3).cuda())\n",
-        "class Canvas:\n    def plot(self, x):\n        return x\nCanvas().plot(torch.ones(3).cuda())\n",
-    ],
-)
-def test_another_function_of_the_name_is_none_of_its_callers(package: Package, other: str) -> None:
-    package.write("package/plots.py", PLOT)
-    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
-    package.write("package/other.py", f"import torch\n{other}")
-    assert package.rows("package/plots.py") == []
-
-
-@pytest.mark.parametrize(
     "path", ["tests/test_plots.py", "examples/plots.py", "docs/plots.py", "package/tests/use.py", "tests/run.py"]
 )
 def test_tests_and_examples_alone_show_nothing(package: Package, path: str) -> None:
     package.write("package/plots.py", PLOT)
     package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
     assert package.rows("package/plots.py") == [4]
-
-
-@pytest.mark.parametrize("path", ["run.py", "tools/plots.py", "scripts/plots.py"])
-@pytest.mark.parametrize("given", ["torch.ones(3).cpu()", "np.ones(3)"])
-def test_scripts_alone_show_what_users_of_a_package_are_likely_to_do(package: Package, path: str, given: str) -> None:
-    use = "import numpy as np\nimport torch\nfrom package.plots import plot\n"
-    package.write("package/plots.py", PLOT)
-    package.write(path, f"{use}plot({given})\n")
-    assert package.rows("package/plots.py") == []
-    assert package.rows("package/plots.py", _LOW) == [4]
-    assert package.rows("package/plots.py", Settings(disable_habits=("callers-in-scripts",))) == [4]
-    package.write("other.py", f"{use}def show(x):\n    plot(x.cuda())\n")
-    assert package.rows("package/plots.py") == [4]
-    package.write("other.py", "")
-    package.write("package/use.py", f"{use}plot({given})\n")
-    assert package.rows("package/plots.py", _LOW) == []
 
 
 METRIC_OF_FUNCTION = """\
@@ -179,131 +120,11 @@ def shown(function, outputs, lengths=None):
 """
 
 
-@pytest.mark.parametrize(
-    ("metric", "use", "is_silent"),
-    [
-        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)", True),
-        (METRIC_OF_FUNCTION, "metric = Metric(plot, jobs=2)", True),
-        (METRIC_OF_FUNCTION.replace("delayed(function)", "function"), "metric = Metric(plot)", True),
-        (METRIC_OF_FUNCTION.replace("self.function, outputs", "print, outputs"), "metric = Metric(plot)", False),
-        (METRIC_OF_FUNCTION.replace(".cpu()", ""), "metric = Metric(plot)", False),
-        (METRIC_OF_FUNCTION + "\n\ndef add(function, x):\n    function(x)\n", "metric = Metric(plot)", True),
-        (METRIC_OF_FUNCTION.replace("shown(", "self.function(outputs)\n        shown(", 1), "m = Metric(plot)", False),
-        (METRIC_OF_FUNCTION.replace("shown(", "self.function(*outputs)\n        shown(", 1), "m = Metric(plot)", True),
-        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)\n\n\ndef show(x):\n    plot(x)", False),
-        (METRIC_OF_FUNCTION, "metric = Metric(function=plot)\nhooks = [plot]", False),
-        (METRIC_OF_FUNCTION, "metric = Metric(print, jobs=plot)", False),
-        (METRIC_OF_FUNCTION, "import other\nmetric = other.Metric(function=plot)", False),
-    ],
-)
-def test_a_class_that_moves_to_the_cpu_what_it_calls_a_function_with(
-    package: Package, metric: str, use: str, is_silent: bool
-) -> None:
-    package.write("package/metric.py", metric)
-    package.write("recipes/train.py", f"from package.metric import Metric\n{PLOT}\n\n{use}\n")
-    assert package.rows("recipes/train.py") == ([] if is_silent else [5])
-    assert package.rows("recipes/train.py", _LOW) == [5]
-    assert package.rows("recipes/train.py", Settings(disable_habits=("callback-on-cpu",))) == [5]
-
-
-@pytest.mark.parametrize(("conversion", "is_asked"), [("x.numpy()", True), ("x.cpu().detach().numpy()", False)])
-def test_callers_elsewhere_are_asked_only_of_what_can_raise(
-    package: Package, conversion: str, *, is_asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """How a complete chain is ordered is judged, too: that no caller elsewhere settles."""
-    asked: list[bool] = []
-
-    def noted(_: Mentions, scopes: object) -> bool:
-        asked.append(scopes is not None)
-        return False
-
-    monkeypatch.setattr(Mentions, "may_show", noted)
-    package.write("package/plots.py", PLOT.replace("x.numpy()", conversion))
-    package.write("package/use.py", "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
-    file = package.top / "package/plots.py"
-    check(Source(file.read_bytes(), str(file)), Settings(select=("ALL",)), Project())
-    assert bool(asked) is is_asked
-
-
-def test_what_nobody_can_install_is_settled_by_what_is_there(package: Package) -> None:
-    (package.top / "pyproject.toml").unlink()
-    package.write("package/plots.py", PLOT)
-    for path in ("tests/test_plots.py", "examples/plots.py"):
-        package.write(path, "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
-        assert package.rows("package/plots.py") == [4]
-    package.write("run.py", "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
-    assert package.rows("package/plots.py") == []
-
-
-def test_callers_of_callers(package: Package) -> None:
-    (package.top / "pyproject.toml").unlink()
-    more = "\ndef plots(xs, draw):\n    for x in xs:\n        plot(draw(x))\n"
-    package.write("package/plots.py", PLOT + more)
-    assert package.rows("package/plots.py") == [4]
-    use = "import torch\nfrom package.plots import plots\n"
-    package.write("run.py", use + "def f(net, xs):\n    with torch.no_grad():\n        plots(xs, net.cpu())\n")
-    assert package.rows("package/plots.py") == [4]  # where it is nobody says
-    of_outputs = PLOT.replace("plot(x)", "plot(preds)").replace("x.numpy", "preds.cpu().numpy")
-    package.write("package/plots.py", of_outputs + more)
-    assert package.rows("package/plots.py") == []
-    package.write("other.py", use + "def f(net, xs):\n    plots(xs, net)\n")
-    assert package.rows("package/plots.py") == [4]
-
-
-@pytest.mark.parametrize(
-    ("given", "rows"),
-    [("torch.ones(3, requires_grad=True)", [4]), ("net(x)", [4]), ("x", [])],
-)
-def test_callers_in_other_files_are_asked_before_cpu_alone(package: Package, given: str, rows: list[int]) -> None:
-    package.write("package/plots.py", PLOT.replace("x.numpy", "x.cpu().numpy"))
-    assert package.rows("package/plots.py") == []
-    body = f"    net = torch.nn.Linear(3, 3)\n    plot({given})\n    plot(torch.zeros(3))\n"
-    package.write("run.py", f"import torch\nfrom package.plots import plot\n\ndef f(x):\n{body}")
-    assert package.rows("package/plots.py") == rows
-
-
-def test_a_file_may_be_named_as_it_lies(package: Package, run_tonumpy: RunTonumpy) -> None:
-    package.write("package/plots.py", PLOT)
-    package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
-    for path in ("package/plots.py", "package", str(package.top / "package" / "plots.py")):
-        assert run_tonumpy("check", "--isolated", path).code == 0
-
-
-def test_why_names_the_callers(package: Package, run_tonumpy: RunTonumpy) -> None:
-    package.write("package/plots.py", PLOT)
-    package.write("package/use.py", 'import torch\nfrom .plots import plot\nplot(torch.ones(3, device="cpu"))\n')
-    told = run_tonumpy("why", "package/plots.py:4").out
-    assert "not reported" in told
-    assert "callers plot, package/use.py:3: called here" in told
-
-
-def test_a_script_is_settled_by_scripts(package: Package) -> None:
-    package.write("tools/plots.py", PLOT)
-    package.write("tools/run.py", "import torch\nfrom plots import plot\nplot(torch.ones(3))\n")
-    assert package.rows("tools/plots.py") == []
-
-
 def test_what_no_caller_gives_is_not_settled_by_its_default(package: Package) -> None:
     text = "import torch\n\ndef plot(x, y=None):\n    if y is not None:\n        y.numpy()\n"
     package.write("package/plots.py", text)
     package.write("package/use.py", "import torch\nfrom .plots import plot\nplot(torch.ones(3))\n")
     assert package.rows("package/plots.py") == [5]
-
-
-def test_a_method_whose_name_one_class_has(package: Package) -> None:
-    package.write("package/metric.py", METRIC)
-    assert package.rows("package/metric.py") == [11]
-    package.write("package/run.py", UNDER_NO_GRAD)
-    assert package.rows("package/metric.py") == []
-    package.write("package/train.py", "def train(model, batch, metric):\n    metric.absorb(model(batch))\n")
-    assert package.rows("package/metric.py") == [11]
-
-
-def test_a_method_of_a_class_that_extends_another(package: Package) -> None:
-    package.write("package/base.py", "class Base:\n    def absorb(self, outputs):\n        raise NotImplementedError\n")
-    package.write("package/metric.py", "from .base import Base\n" + METRIC.replace("Metric:", "Metric(Base):"))
-    package.write("package/run.py", UNDER_NO_GRAD)
-    assert package.rows("package/metric.py") == []
 
 
 @pytest.mark.parametrize("name", ["update", "add", "step"])
@@ -318,13 +139,6 @@ def test_a_method_that_two_classes_define_is_not_followed(package: Package) -> N
     package.write("package/run.py", UNDER_NO_GRAD)
     package.write("package/sponge.py", "class Sponge:\n    def absorb(self, water):\n        return water\n")
     assert package.rows("package/metric.py") == [11]
-
-
-def test_the_class_of_the_receiver_is_known(package: Package) -> None:
-    package.write("package/metric.py", METRIC.replace("absorb", "update"))
-    caller = UNDER_NO_GRAD.replace("absorb", "update").replace("metric)", "metric: Metric)")
-    package.write("package/run.py", f"from .metric import Metric\n{caller}")
-    assert package.rows("package/metric.py") == []
 
 
 def test_without_a_repository_nothing_is_settled(package: Package) -> None:
@@ -405,24 +219,6 @@ if __name__ == "__main__":
 NET = "import torch\nnet = torch.nn.Linear(3, 3)\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "caller", "rows"),
-    [
-        ("tools/other.py", NET + "from tools.show import shown\n\ndef f(x):\n    return shown(net(x))\n", [4]),
-        ("tools/other.py", NET + "import show\n\ndef f(x):\n    return show.shown(net(x))\n", [4]),
-        ("tools/other.py", "from .show import shown\n\ndef f(x):\n    return shown(x.detach().cpu())\n", []),
-        ("tools/other.py", "from show import main\n\ndef f():\n    main()\n", []),
-        ("tools/other.py", "import show\n\ndef shown(net, x):\n    return net(x)\n", []),
-        ("tests/test_show.py", "from tools.show import shown\n\ndef test_f(net, x):\n    shown(net(x))\n", []),
-    ],
-)
-def test_others_may_call_the_functions_of_a_script(package: Package, path: str, caller: str, rows: list[int]) -> None:
-    package.write("tools/show.py", SCRIPT)
-    assert package.rows("tools/show.py") == []
-    package.write(path, caller)
-    assert package.rows("tools/show.py") == rows
-
-
 CHILD = """\
 import torch
 from package.base import Base
@@ -439,14 +235,6 @@ class Base:
         with torch.{}():
             return self._decode(net(x))
 """
-
-
-@pytest.mark.parametrize(("mode", "rows"), [("no_grad", []), ("enable_grad", [6])])
-def test_a_base_may_call_what_a_class_defines_for_it(package: Package, mode: str, rows: list[int]) -> None:
-    package.write("package/child.py", CHILD)
-    assert package.rows("package/child.py") == [6]
-    package.write("package/base.py", BASE.format(mode))
-    assert package.rows("package/child.py") == rows
 
 
 def test_a_long_file_of_data_is_searched_for_no_word(tmp_path: Path) -> None:
@@ -467,3 +255,30 @@ def test_a_long_file_of_data_is_searched_for_no_word(tmp_path: Path) -> None:
         assert dict(index.holding("f", read)) == read
     assert {path for path, _ in index.holding("f", read)} == set(read)
     assert [path for path, _ in index.holding("absent", read)] == []
+
+
+METRICS = "def accuracy(logits, target):\n    return (logits.argmax(1).numpy() == target.numpy()).mean()\n"
+TRAINING = """import torch
+from torch import nn
+
+from package.metrics import accuracy
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Linear(8, 3).to(device)
+y = torch.randint(0, 3, (4,), device=device)
+print(accuracy(model(torch.randn(4, 8, device=device)), y))
+"""
+
+
+def test_a_caller_in_another_file_that_brings_a_device_raises_a_finding(package: Package) -> None:
+    """Also where the module itself does not import torch."""
+    package.write("package/metrics.py", METRICS)
+    assert package.rows("package/metrics.py") == []
+    package.write("package/train.py", TRAINING)
+    assert package.rows("package/metrics.py", Settings(confidence="high")) == [2, 2]
+
+
+def test_a_caller_in_another_file_silences_nothing(package: Package) -> None:
+    package.write("package/plots.py", PLOT)
+    package.write("run.py", "import torch\nfrom package.plots import plot\nplot(torch.ones(3))\n")
+    assert package.rows("package/plots.py") == [4]

@@ -17,14 +17,14 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
+from tonumpy.engine.interpreter import representation
+from tonumpy.engine.interpreter.torch_calls import torch_function
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.libraries.rows import integers_of_layers
 from tonumpy.engine.values.dtypes import LINKS_OF_DTYPE, is_dtype_name
 from tonumpy.engine.values.joins import sequence_of
 from tonumpy.engine.values.values import Arguments, Constant
 from tonumpy.engine.values.values import Tensor as Facts
-from tonumpy.inference.transfer import representation
-from tonumpy.inference.transfer.torch_operators import call_torch_function
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of what is experimental or deprecated, once a process
 
@@ -135,7 +135,7 @@ def test_functions_that_keep_one_dtype(name: str) -> None:
             result, given = torch.where(DENSE > 0, first, second), Arguments((Facts(), *facts))
         else:
             result, given = getattr(torch, name)(operands), Arguments((sequence_of(facts),))
-        said = call_torch_function(f"torch.{name}", given, grad_mode=True)
+        said = torch_function(f"torch.{name}", given, mode=True)
         assert isinstance(said, Facts)
         assert said.dtype in (None, str(result.dtype).removeprefix("torch.")), (first.dtype, second.dtype)
 

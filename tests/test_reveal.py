@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from fixture_format import FOLDER, ROOT
+from fixture_format import FOLDER
 from reveal import Claim, claims, expected_words, marked_rows, place_of, revealed, words_by_row
 
 from tonumpy.engine.names.project import Project
-from tonumpy.engine.values.reasons import Reason
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.source import Source
 
@@ -109,21 +106,3 @@ def test_a_false_claim_is_seen() -> None:
             assert run.contradictions({place: Claim(frozenset({"None"}), None, None, None)})
             assert run.contradictions({place: Claim(frozenset(), None, None, None)})
             assert not run.contradictions({place: Claim(frozenset({"unknown"}), None, None, None)})
-
-
-def test_the_share_of_decided_receivers(tmp_path: Path) -> None:
-    (tmp_path / "some.py").write_text(
-        "import torch\n\n\ndef f(x, y: torch.Tensor):\n    x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()\n"
-    )
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "decided_receivers.py"), str(tmp_path), "--list"],
-        capture_output=True,
-        text=True,
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    reason = Reason.PARAMETER.value
-    assert run.stdout.splitlines() == [
-        f"{tmp_path}: 4 receivers, 3 decided (75%): 1 tensor, 1 likely, 1 other, 1 unknown",
-        f"    1  {reason}",
-        f"{tmp_path / 'some.py'}:5: {reason}: x.numpy(), y.numpy(), x.cuda().numpy(), [1].numpy()",
-    ]

@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[1]
 # What is run, in place of FOLDER a folder of its own; those with a test elsewhere that runs them are not repeated.
 QUICK = {
     "check_links": [],
-    "decided_receivers": ["examples"],
     "house_map": [],
     "prove_order": ["--seeds", "1", "examples"],
     "write_rule_pages": ["--check"],

@@ -19,8 +19,6 @@ from fixture_format import read_fixtures
 
 from tonumpy import pipeline
 from tonumpy.config import Configuration, Settings
-from tonumpy.engine.names.class_bodies import members_defined, writers_of, writes_of
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends.files import find_files
@@ -107,75 +105,6 @@ def test_a_consumer_is_looked_for_where_it_is_imported(imports: str, holds: bool
     assert not may_hold_consumers(f"x = x.cuda()\n{imports}")
     # What refuses every tensor, as json does, needs no word of a risk.
     assert may_hold_consumers(f"import torch\n{imports}") is (holds and "json" in imports)
-
-
-def test_no_writer_of_an_attribute_is_passed_over(sources: list[Source]) -> None:
-    """By what stands behind its name in the text."""
-    count = 0
-    for source in sources:
-        module = Module(source, Project())
-        for node in (each for each in ast.walk(source.tree) if isinstance(each, ast.ClassDef)):
-            for function in members_defined(node).functions:
-                writes = writes_of(function)
-                count += len(writes.assigned)
-                for name in writes.assigned:
-                    assert function in writers_of(module, node, name).assigning, (source.filename, name)
-                for name in writes.filled:
-                    assert function in writers_of(module, node, name).filling, (source.filename, name)
-                for name in writes.parameters:
-                    assert writers_of(module, node, name).is_parameter, (source.filename, name)
-                for name in writes.buffers:
-                    assert writers_of(module, node, name).is_buffer, (source.filename, name)
-    assert count > 500
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "self.x = 1",
-        "self.x: int",
-        "self.x: int = 1",
-        "self.x += 1",
-        "self.x <<= 1",
-        "a = self.x = 1",
-        "self.x, a = 1, 2",
-        "a, self.x = 1, 2",
-        "(a, *self.x) = 1, 2",
-        "[a, self.x] = 1, 2",
-        "(\n            a,\n            self.x,\n        ) = 1, 2",
-        "(a,\n         self.x\n        ) = 1, 2",
-        "self.x, \\\n            a = 1, 2",
-        "self . x = 1",
-        "for self.x in a: pass",
-        "for a, self.x in b: pass",
-        "with a as self.x: pass",
-        "with a as (b, self.x): pass",
-        "self.x[0] = 1",
-        "self.x[\n            0\n        ] = 1",
-        "self.x[a == b][0] >>= 1",
-        "a, self.x[0] = 1, 2",
-        "for self.x[0] in a: pass",
-        "self.x.append(1)",
-        "a = [self.x[b].append(1) for b in c]",
-        "self.register_buffer('x', a)",
-        'self.register_parameter(\n            "x",\n            a,\n        )',
-        "self.register_buffer(persistent=False, name='x', tensor=a)",
-        "self.register_buffer(tensor=a, name='x')",
-        "setattr(self, 'x', a)",
-        'setattr(\n            self,\n            "x",\n            a,\n        )',
-        "object.__setattr__(self, 'x', a)",
-        "super().__setattr__('x', a)",
-        "self.__setattr__('x', a)",
-        "if a: self.x = 1  # self.x",
-    ],
-)
-def test_every_way_of_writing_an_attribute(statement: str) -> None:
-    text = f"class C:\n    def f(self, a, b, c):\n        {statement}\n\n    def g(self):\n        return f(self.x)\n"
-    source = Source.from_text(text, "example.py")
-    (node,) = source.tree.body
-    assert isinstance(node, ast.ClassDef)
-    writers = writers_of(Module(source, Project()), node, "x")
-    assert [each.name for each in (*writers.assigning, *writers.filling)] == ["f"]
 
 
 def every_line(text: str) -> list[int]:

@@ -1,5 +1,4 @@
-"""Imports run down the storeys of the house, and no two modules import each other, be it for their types alone; but for
-the type of the analysis, which the modules below are handed."""
+"""Imports run down the storeys of the house, and no two modules import each other, be it for their types alone."""
 
 from __future__ import annotations
 
@@ -11,16 +10,13 @@ from pathlib import Path
 
 import pytest
 
-# What the modules below ask for what stands above them: they are handed it, and name its type for type checkers alone.
-ASKED_FROM_BELOW = "inference.summaries.analysis"
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
 facts formats promises own_sinks garbage findings globs suggestions toml_places text boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
-engine.names engine.values engine.knowledge inference.habits inference.summaries.budget inference.transfer
-inference.summaries
-inference.memory conversions inference sinks repair phrases related rules config own_files report
+engine.names engine.values engine.knowledge engine.interpreter engine.summaries
+inference.memory conversions inference detectors sinks repair phrases related rules config own_files report
 judgements observed
 pipeline device_lines
 answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending
@@ -36,14 +32,10 @@ def _edges() -> list[tuple[str, str, bool, str]]:
         tree, lines = ast.parse(path.read_text()), path.read_text().splitlines()
         functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
         inner = {id(node) for function in functions for node in ast.walk(function)}
-        blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-        for_types = {id(node) for block in blocks for node in block.body}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 for name in {alias.name for alias in node.names}:
                     imported = f"{node.module}.{name}" if f"{node.module}.{name}" in paths else node.module
-                    if _short(imported) == ASKED_FROM_BELOW and id(node) in for_types:
-                        continue
                     if imported in paths and imported != "tonumpy":
                         found.append((_short(module), _short(imported), id(node) in inner, lines[node.lineno - 1]))
     return found

@@ -131,7 +131,7 @@ class Settings(NamedTuple):
         """The habits that are switched off, and that only earlier versions had."""
         if not self.disable_habits:
             return []
-        from tonumpy.inference.habits import RETIRED  # saves start-up
+        from tonumpy.engine.knowledge.habits import RETIRED  # saves start-up
 
         return [habit for habit in self.disable_habits if habit in RETIRED]
 
@@ -562,7 +562,7 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
     habits = _strings(value)
     limits.check_rows("habits", habits)
     if habits:
-        from tonumpy.inference.habits import RETIRED, habit_ids  # saves start-up
+        from tonumpy.engine.knowledge.habits import RETIRED, habit_ids  # saves start-up
 
         known = habit_ids()
         for habit in habits:

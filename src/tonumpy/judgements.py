@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.inference.summaries.repository_callers import may_be_imported
+from tonumpy.engine.names.repository_names import may_be_imported
 from tonumpy.repair.given_values import GivenValues
 from tonumpy.repair.operations import Convert
 from tonumpy.text.syntax import SCOPES

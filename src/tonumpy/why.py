@@ -7,12 +7,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
+from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.torch_compiled import compiled_around
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.memory.sharing import sharing_of
-from tonumpy.inference.receivers import infer
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor

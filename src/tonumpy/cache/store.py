@@ -151,4 +151,3 @@ def _texts(paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
             continue
         if not is_data(text):
             yield path, text
-

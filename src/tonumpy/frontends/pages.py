@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tonumpy.config import ConfigError
-from tonumpy.inference.habits import all_habits
+from tonumpy.engine.knowledge.habits import HABITS
 from tonumpy.rules import all_rules
 from tonumpy.suggestions import suggestion
 
@@ -22,10 +22,10 @@ def page_asked_for(word: str) -> str:
 
 
 def _page_of_habit(word: str) -> str:
-    for habit in all_habits():
+    for habit in HABITS:
         if word == habit.id:
             return habit.page
-    raise ConfigError(f"unknown habit `{word}`{suggestion(word, [habit.id for habit in all_habits()])}")
+    raise ConfigError(f"unknown habit `{word}`{suggestion(word, [habit.id for habit in HABITS])}")
 
 
 def list_of_rules(*, as_json: bool) -> str:
@@ -57,16 +57,16 @@ def list_of_habits(*, as_json: bool) -> str:
             [
                 {
                     "id": habit.id,
-                    "effect": habit.effect,
-                    "applies_to": habit.applies_to,
+                    "effect": "lower",
+                    "applies_to": habit.said_of,
                     "summary": habit.summary,
                     "explanation": habit.page,
                 }
-                for habit in all_habits()
+                for habit in HABITS
             ]
         )
-    width = max(len(habit.id) for habit in all_habits())
-    return "".join(f"{habit.id:<{width}}  {habit.summary}\n" for habit in all_habits())
+    width = max(len(habit.id) for habit in HABITS)
+    return "".join(f"{habit.id:<{width}}  {habit.summary}\n" for habit in HABITS)
 
 
 def _as_json(entries: list[dict[str, object]]) -> str:

@@ -10,9 +10,9 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
 from tonumpy.engine.names.references import references_to
-from tonumpy.inference.habits import label_name, loader_name
 from tonumpy.inference.loss_functions import calls_model, is_loss_called, is_number_kept, makes_loss, numbers_given
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -296,7 +296,7 @@ def _may_learn(module: Module, name: ast.Name | ast.Call, parameters: Collection
     bound = module.names.bindings.get(name.id)
     if bound and name.id not in parameters:
         return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
-    is_data = label_name.is_meant(name.id) or loader_name.is_meant(name.id)
+    is_data = is_named("label-name", name.id) or is_named("loader-name", name.id)
     return not is_data and name.id not in module.names.imports_in_functions
 
 

@@ -10,6 +10,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import arguments_of, decorator_names, given_to, parameter_names, root_name
 from tonumpy.engine.names.references import (
     calls_of_objects,
@@ -20,7 +21,6 @@ from tonumpy.engine.names.references import (
     references_to,
 )
 from tonumpy.inference.array_flow import INTO_TORCH, Names, brings_back, callers_of, holds, is_set_to_learn, trained
-from tonumpy.inference.habits import label_name
 from tonumpy.inference.loss_functions import OF_LOSSES, is_of_target, trained_in
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, walk
@@ -63,7 +63,7 @@ def loses_gradient(module: Module, candidate: Candidate) -> int | None:
     if not (returned or given or is_handed_up) or any(map(is_of_target, names.makers_of(candidate.receiver))):
         return None
     row = _row_of_loss(module, scopes, names, returned) if returned else None
-    if row is not None or label_name.is_meant(root_name(candidate.receiver) or ""):
+    if row is not None or is_named("label-name", root_name(candidate.receiver) or ""):
         return row
     row = _row_of_makers(module, scopes, given)
     return _row_of_leaf(module, scopes) if row is None and is_handed_up else row

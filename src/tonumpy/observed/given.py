@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import Container
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.values.values import Value
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Held
     from tonumpy.sinks.consumers import Consumer
 

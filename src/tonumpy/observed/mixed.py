@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import ImplicitConversion, Mixture
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.values.values import Value
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.observed.sighting import Sighting
     from tonumpy.sinks.operators import Operands
     from tonumpy.text.candidates import OperationSite

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite
 
@@ -41,7 +40,7 @@ def infer_approximations(module: Module, risks: Callable[[], RiskFlow]) -> list[
         and may_be_a_tensor(tensor, {})
         and risks().reaches(tensor, site.scopes)
     ]
-    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
+    observed = observe(module, sites) if sites else {}
     return [made for site in sites if (made := _conversion(site, observed.get(id(site.node)))) is not None]
 
 

@@ -6,9 +6,11 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.knowledge.callbacks import caller_of, named
 from tonumpy.engine.knowledge.chains import Chain, chain_of
 from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.joins import item_handed_on
 from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members
 from tonumpy.engine.values.values import (
@@ -25,9 +27,6 @@ from tonumpy.engine.values.values import (
     is_number,
 )
 from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import Observations, observe
-from tonumpy.inference.transfer.devices import as_tensor
 from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import Container
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
     from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.engine.values.values import Arguments
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite, Scope, Site
 
 
@@ -75,7 +74,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
         return []  # another framework's code
 
     own = OwnSinks(module) if has_own_sinks(module) else None
-    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
+    observed = observe(module, sites)
     return _found(module, sites, observed, own)
 
 

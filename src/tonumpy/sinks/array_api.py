@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.summaries.repository_callers import main_files_naming
+from tonumpy.engine.names.repository_names import main_files_naming
 from tonumpy.sinks.consumers import follows_array_api
 
 if TYPE_CHECKING:

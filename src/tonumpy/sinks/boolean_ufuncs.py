@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from tonumpy.conversions import ImplicitConversion, Mask
 from tonumpy.engine.knowledge.chains import Chain
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.reasons import GIVEN, Reason
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import NonTensor, Symbol, Tensor, Unknown, is_number
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_MASKS, MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.mask_uses import UFUNCS, Uses
 from tonumpy.text import candidates
 from tonumpy.text.candidates import Site, find_calls
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
     from tonumpy.facts import Certainty
-    from tonumpy.inference.summaries.driver import Observations
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.mask_uses import Ufunc, Use
 
 
@@ -56,7 +55,7 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     indexed = {id(each): each for use in likely if (each := _subscript(use)) is not None}
     rows = sorted({each.lineno for each in indexed.values()})
     sites = candidates.find_operations(source, rows, (ast.Subscript,), lambda node: id(node) in indexed)
-    containers = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
+    containers = observe(module, sites) if sites else {}
     found = [_conversion(use, observed, containers, search) for use in likely]
     return _repaired_in_one_way([each for each in found if each is not None])
 
@@ -77,7 +76,7 @@ def _repaired_in_one_way(found: list[ImplicitConversion]) -> list[ImplicitConver
 def _observe(module: Module, calls: list[ast.Call]) -> Observations:
     wanted, rows = {*map(id, calls)}, sorted({call.lineno for call in calls})
     sites = find_calls(module.source, rows, lambda call: id(call) in wanted)
-    return observe(module, sites, MAX_STATEMENTS_OF_MASKS)
+    return observe(module, sites)
 
 
 def _by_callers(use: Use, observed: Observations, search: Uses) -> Iterator[Ufunc]:

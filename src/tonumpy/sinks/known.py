@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, members
 from tonumpy.engine.values.values import (
     Constant,
@@ -21,8 +22,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks
@@ -32,9 +31,9 @@ from tonumpy.text.candidates import find_calls, handed_over, is_in_row
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
     from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.consumers import Consumer
     from tonumpy.sinks.shapes import Names
     from tonumpy.text.candidates import Site
@@ -66,7 +65,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
 
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
-    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
+    observed = observe(module, sites)
     own = OwnSinks(module) if has_own_sinks(module) else None
     names = imported(module.source)
     found = []

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, Taken
 from tonumpy.engine.knowledge.arrays import dimensions_of
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.back_in_torch import back_in_torch
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_OPERATORS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.sinks.sizes.one_element import Singles
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion, Mixture
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.text.candidates import OperationSite
 
 
@@ -46,7 +45,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     """The conversions that are at risk, if only without habits, in the order of the sites."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    observed = observe(module, sites, MAX_STATEMENTS_OF_OPERATORS)
+    observed = observe(module, sites)
     found, singles = {}, Singles(module.source)
     for site in sites:
         seen = observed.get(id(site.node))

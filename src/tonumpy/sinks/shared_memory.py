@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.detectors.receivers import first_shared
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, may_be
 from tonumpy.engine.values.values import Symbol, Tensor
 from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.inference.memory.sharing import sharing_of
-from tonumpy.inference.receivers import first_shared
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.names import last_name
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.inference.memory.state import Overwritten
-    from tonumpy.inference.summaries.driver import Observations
     from tonumpy.text.candidates import Site
 
 # What torch makes of an array.

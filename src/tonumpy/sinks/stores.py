@@ -12,10 +12,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, members
 from tonumpy.engine.values.values import OtherFramework, Symbol, Tensor, is_text
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.sinks.consumers import EVERY, consumer_of, methods_of
 from tonumpy.sinks.mixtures import takes_array
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
-    from tonumpy.inference.summaries.driver import Observations
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.consumers import Refusal
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.text.candidates import OperationSite
@@ -119,7 +118,7 @@ def _given(site: OperationSite, things: set[str]) -> Iterator[ast.expr]:
 
 def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
     """The conversions that are at risk, if only without habits, in the order of the sites."""
-    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS)
+    observed = observe(module, sites)
     judged = (_judged(site, observed) for site in sites)
     return [each for each in judged if each is not None]
 

@@ -15,14 +15,6 @@ _TABLES = ("pandas.DataFrame", "pandas.read_", "pandas.concat", "pandas.merge")
 _OF_TABLES = frozenset(
     "T attrs axes columns dtype dtypes empty flags index name ndim plot shape size sparse style values".split()
 )
-# Whose objects make their own of what is put into them: `frame["x"]` is a column, whatever has been put there.
-_MAKING_ITEMS = ("h5py", "netCDF4", "pandas", "pyvista", "xarray", "zarr")
-
-
-def makes_its_items(what: str) -> bool:
-    """Whether what comes out of an object is not what was put into it, by the name of what made the object."""
-    root, dot, _ = what.partition(".")
-    return bool(dot) and root in _MAKING_ITEMS
 
 
 def part_named(what: str, attribute: str) -> str | None:

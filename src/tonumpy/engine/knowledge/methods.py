@@ -10,8 +10,6 @@ OF_TEXT = frozenset("lower upper casefold strip".split())
 TESTS_OF_TEXT = frozenset("startswith endswith".split())
 METHODS_OF_TEXT = OF_TEXT | TESTS_OF_TEXT
 
-# Of dicts and of nothing like a tensor: sparse tensors have `values`.
-OF_DICTS_ALONE = frozenset("keys items setdefault popitem".split())
 # Of containers, by which an unknown receiver is taken for one.
 OF_CONTAINERS = frozenset("items values get pop setdefault copy popitem".split())
 # Of tensors, too: a batch of texts, which is read as a dict, can be moved.
@@ -21,15 +19,6 @@ OF_DICTS_AND_TENSORS = ("values", "to")
 # Of NumPy's arrays and not of tensors.
 OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
 
-# Of Python's own objects: what is called so on an unknown object may be any of them.
-OF_PYTHON = frozenset(name for each in (str, bytes, list, dict, set, int, float, object) for name in dir(each))
-# Of the objects of many libraries, and of torch.nn.Module.
-COMMON_METHODS = frozenset(
-    "add append apply backward build call close collate compute convert create decode encode end eval evaluate extract"
-    " fit generate get infer init load log loss parse plot predict prepare preprocess postprocess read render reset run"
-    " sample save score search select send show start step stop to train transform update validate visualize write"
-    " forward cuda cpu float half parameters state_dict load_state_dict zero_grad".split()
-)
 
 _GIVE_NO_TENSOR = frozenset("numpy item tolist size dim numel strip keys astype".split())
 # On a receiver of unknown kind.

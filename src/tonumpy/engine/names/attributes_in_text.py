@@ -46,22 +46,6 @@ def rows_that_may_write(node: ast.ClassDef, source: Source) -> dict[str, list[in
     return found
 
 
-# One of them stands in the text of each module with such a class.
-WORDS_OF_ANY = ("setattr", "__dict__", "vars(")
-
-
-def may_write_any(text: str) -> bool:
-    """Whether a class writes what it is given under names that are not constant: `setattr(self, name, value)`,
-    `self.__dict__.update(values)`. A name that is put together there, `f"layer{i}"`, is one of a row."""
-    return _any_written().search(text) is not None
-
-
-@cache
-def _any_written() -> re.Pattern[str]:
-    by_name = r"(?:\bsetattr\(\s*self\s*,|\bself\.__setattr__\()\s*\w+\s*,\s*[\w.\[\]]+\s*,?\s*\)"
-    return re.compile(rf"{by_name}|\bself\.__dict__\.update\(|\bvars\(self\)\.update\(")
-
-
 _MAX_LINE = 2000  # characters
 
 

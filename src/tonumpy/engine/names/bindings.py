@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.torch_words import FILLING, MOVES
-from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import FUNCTIONS, children_of, own_expressions, statements_of
+from tonumpy.engine.names.torch_words import FILLING
+from tonumpy.text.syntax import FUNCTIONS, children_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,46 +93,6 @@ def root_name(node: ast.expr) -> str | None:
             node = node.func
         else:
             return None
-
-
-def element_path(container: str, index: ast.expr) -> str | None:
-    """`batch[key]`, the place that a loop over the keys of a container goes through, else None."""
-    return f"{container}[{index.id}]" if isinstance(index, ast.Name) else None
-
-
-def key_path(container: str, index: ast.expr) -> str | None:
-    """`batch.['image']`, the place under a literal key, of which tests may show something; None for other indices."""
-    if isinstance(index, ast.Constant) and isinstance(index.value, str) and "." not in index.value:
-        return f"{container}.[{index.value!r}]"
-    return None
-
-
-def rewritten_element(loop: ast.For | ast.AsyncFor) -> tuple[str, str] | None:
-    """The container and the element's path for `for key in batch: batch[key] = ...`; None for any other loop."""
-    source: ast.expr = loop.iter
-    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and len(source.args) == 1:
-        source = source.args[0]  # list(batch), sorted(batch.items())
-    target: ast.expr = loop.target
-    if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and not source.args:
-        if source.func.attr == "items" and isinstance(target, ast.Tuple):
-            target = target.elts[0]
-        elif source.func.attr != "keys":
-            return None
-        source = source.func.value
-    container = path_of(source)
-    element = None if container is None else element_path(container, target)
-    if container is None or element is None:
-        return None
-    for statement in statements_of(loop.body):
-        if isinstance(statement, (ast.Break, ast.Continue)):
-            return None
-        if isinstance(statement, ast.Assign):
-            for to in statement.targets:
-                if not isinstance(to, ast.Subscript) or path_of(to.value) != container:
-                    continue
-                if element_path(container, to.slice) == element:
-                    return container, element
-    return None
 
 
 def bound_names(target: ast.expr) -> Iterator[str]:
@@ -233,27 +192,6 @@ def parameters_of(scope: ast.AST) -> frozenset[str]:
     return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()
 
 
-def names_given(call: ast.Call) -> list[str]:
-    """The variables, and attributes of `self`, that a call, or one further inside its chain, is given as they are, or
-    an item of them."""
-    found: list[str | None] = []
-    node: ast.expr = call
-    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript, ast.Await)):
-        if isinstance(node, ast.Call):
-            for given in arguments_of(node):
-                found.append(path_of_holder(given))
-                found += map(filled_by, handed_out(given))
-            node = node.func
-        else:
-            node = node.value
-    return [path for path in found if path is not None]
-
-
-def filled_by(node: ast.expr) -> str | None:
-    """`rows` of `rows.append`, and of `rows["a"].append`, which is not called: who has it may fill the list."""
-    return path_of_holder(node.value) if isinstance(node, ast.Attribute) and node.attr in FILLING else None
-
-
 def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
     """Methods such as `rows.append` that are not called, in what a call, a dict or a list is given:
     `list(map(rows.append, xs))`, `{"step": rows.append}`, `[run(x, rows.append) for x in xs]`."""
@@ -270,13 +208,6 @@ def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
         yield from handed_out(node.elt)
 
 
-def path_of_holder(node: ast.expr) -> str | None:
-    """`self.meters` of `self.meters[key]`, what an item, or an item of one, is taken out of."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return path_of(node)
-
-
 def words_of_chain(node: ast.expr) -> Iterator[str]:
     """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
@@ -289,13 +220,6 @@ def words_of_chain(node: ast.expr) -> Iterator[str]:
         yield node.id
 
 
-def words_given(node: ast.expr) -> Iterator[str]:
-    """The names of what a call is given, and its keywords; none of another expression."""
-    if isinstance(node, ast.Call):
-        yield from names_given(node)
-        yield from (keyword.arg for keyword in node.keywords if keyword.arg is not None)
-
-
 def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
     """The last part of each decorator's name; none of a lambda."""
     names = set()
@@ -305,40 +229,12 @@ def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
     return names
 
 
-def is_empty_container(node: ast.expr) -> bool:
-    """`[]`, `{}`, `dict()`, `defaultdict(list)`"""
-    if isinstance(node, ast.Call):
-        return not node.keywords and last_name(node.func) in _CONTAINERS and all(map(_is_class, node.args))
-    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.values)
-
-
 _CONTAINERS = frozenset("list dict OrderedDict defaultdict deque".split())
-
-
-def _is_class(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in _CONTAINERS
-
-
-def moved_when_made(call: ast.Call) -> list[str]:
-    """What an object that is moved at once was made of: `Autoencoder(encoder, decoder).cuda()`."""
-    made = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in MOVES else None
-    if not isinstance(made, ast.Call) or not (last_name(made.func) or "")[:1].isupper():
-        return []
-    return names_given(made)
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """Those by position, and behind them those by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def names_read(statement: ast.stmt, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[str]:
-    """The names that a statement reads, those of the statements inside it not counted: what it assigns to is not read,
-    but for `counts[i] = x`. `known` as above."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    bound = {id(target) for target in targets if _is_bound(target)}
-    parts = (part for part in own_expressions(statement) if id(part) not in bound)
-    return {name for part in parts for name in names_in(part, known)}
 
 
 def _is_bound(target: ast.expr) -> bool:
@@ -347,25 +243,5 @@ def _is_bound(target: ast.expr) -> bool:
     return all(read_name(part) is not None for part in parts)
 
 
-def requires_grad_given(statement: ast.stmt) -> Iterator[ast.expr]:
-    """What a statement sets a `requires_grad` to."""
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Attribute) and target.attr == "requires_grad":
-                yield statement.value
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        if last_name(call.func) == "requires_grad_":
-            yield next(iter(arguments_of(call)), ast.Constant(True))
-
-
 def is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
-
-
-def asks_for_class(test: ast.expr) -> bool:
-    """`isinstance(x, np.ndarray)`, `torch.is_tensor(x)`."""
-    if not isinstance(test, ast.Call):
-        return False
-    name = test.func.attr if isinstance(test.func, ast.Attribute) else getattr(test.func, "id", None)
-    return (name == "isinstance" and len(test.args) == 2) or (name == "is_tensor" and len(test.args) == 1)

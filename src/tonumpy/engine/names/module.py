@@ -109,10 +109,6 @@ class Module:
         """What `work` makes of this module and a name in it, and of nothing else."""
         return self._derived.of((work, name), work, self, name)
 
-    def derived_in(self, work: Callable[[Module, _Node, str], _T], node: _Node, name: str) -> _T:
-        """What `work` makes of this module, a node in it and a name, and of nothing else."""
-        return self._derived.of((work, id(node), name), work, self, node, name)
-
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
 

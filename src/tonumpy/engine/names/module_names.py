@@ -110,12 +110,6 @@ class Names:
         return frozenset(map(id, self._tree.body))
 
     @cached_property
-    def unconditional_stars(self) -> frozenset[Import]:
-        """The star imports that stand in no branch: not one of several backends, of which one is chosen at run time."""
-        statements = (each for each in self._tree.body if isinstance(each, ast.ImportFrom))
-        return frozenset(imported for each in statements for name, imported in imports_of(each) if name == "*")
-
-    @cached_property
     def _all(self) -> frozenset[str] | None:
         """What `__all__` lists; None where there is none, or none that can be read off."""
         assigned = self.bindings.get("__all__", [])

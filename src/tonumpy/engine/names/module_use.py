@@ -58,11 +58,6 @@ class Use:
         return "def test_" in self._source.text
 
     @cached_property
-    def is_test_on_cpu(self) -> bool:
-        """Whether it is a test that names no device but the CPU."""
-        return self.holds_tests and not self._words.names_other_devices
-
-    @cached_property
     def is_in_package(self) -> bool:
         return self._packages.is_package(folder_of(self._source.filename))
 

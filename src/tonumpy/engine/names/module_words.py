@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_leave_grad_mode_off
+from tonumpy.engine.knowledge.grad_contexts import may_leave_grad_mode_off
 from tonumpy.text.uncommented import uncommented
 
-_DEFAULT_DEVICE = r"""\bset_default_device\((?!\s*["']cpu)|set_default_tensor_type\([^)\n]{0,200}cuda"""
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
 _OTHER_DEVICES = r"""device(?!["']?\s*[:=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
-_THAWS = r"\.requires_grad[ \t]*=(?!=)(?![ \t]*False\b)|\.requires_grad_\((?!(?:requires_grad=)?False\b)"
 _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
 
 
@@ -42,10 +40,6 @@ class Words:
         return re.search(pattern, self._text) is not None and re.search(pattern, self._code) is not None
 
     @cached_property
-    def changes_default_device(self) -> bool:
-        return "set_default_" in self._text and self._shows(_DEFAULT_DEVICE)  # the word is found far sooner
-
-    @cached_property
     def names_other_devices(self) -> bool:
         """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
         return self.speaks_of_variables or (_names_other_devices(self._text) and _names_other_devices(self._code))
@@ -60,16 +54,6 @@ class Words:
         return self._says("requires_grad")
 
     @cached_property
-    def may_thaw(self) -> bool:
-        """Whether it sets anything that exists already to what may require grad."""
-        return self._shows(_THAWS)
-
-    @cached_property
-    def speaks_of_grad_mode(self) -> bool:
-        """Whether it may turn grad mode off, or on."""
-        return self._says(*GRAD_CONTEXTS)
-
-    @cached_property
     def may_leave_grad_mode_off(self) -> bool:
         """Whether it may turn grad mode off for good."""
         return may_leave_grad_mode_off(self._says)
@@ -78,7 +62,3 @@ class Words:
     def makes_graphs_of_gradients(self) -> bool:
         """Whether `create_graph=True` asks somewhere for gradients that have a graph of their own."""
         return self._says("create_graph")
-
-    @cached_property
-    def has_walrus(self) -> bool:
-        return ":=" in self._text  # where a comment has one, a little more is looked into

@@ -33,11 +33,6 @@ def places_read(dotted: str, module: Module) -> list[str]:
     return _first(_within(module, dotted.split("."), set()))
 
 
-def places_of_import(imported: Import, module: Module) -> list[str]:
-    """Those of what an import in a module binds."""
-    return _first(_imported(imported, [], module, set()))
-
-
 def place_of(module: Module, name: str) -> str:
     return f"{path_of_module(module.filename)}/{name}".replace(os.sep, "/")
 
@@ -126,3 +121,8 @@ def _alias(binding: ast.stmt, name: str) -> str | None:
         return None
     path = path_of(binding.value)
     return None if path is None or path.partition(".")[0] == name else path
+
+
+def places_of_import(imported: Import, module: Module) -> list[str]:
+    """Those of what an import in a module binds."""
+    return _first(_imported(imported, [], module, set()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.bindings import SELF, arguments_of, names_read, read_name
+from tonumpy.engine.names.bindings import arguments_of, read_name
 from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
@@ -35,11 +35,6 @@ class Reference(NamedTuple):
 def places_that_name(module: Module, name: str) -> list[Reference]:
     """Every place in a module that names something whose name, or the last part of it, is this."""
     return module.derived_of(_places_that_name, name)
-
-
-def is_named_again(module: Module, name: str) -> bool:
-    """Whether the module says a name in more than one row."""
-    return len(module.derived_of(_rows_with_name, name)) > 1
 
 
 def _rows_with_name(module: Module, name: str) -> list[int]:
@@ -86,24 +81,6 @@ def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
     return [each for each in found if scopes[-2] in each.scopes] if is_nested(scopes) else found
 
 
-def constructions_of(module: Module, owner: ast.ClassDef) -> list[Reference]:
-    """The calls of a class of the module by its name, outside of its own body, and by `cls` in its own methods."""
-    named = [each for each in module.derived_of(_places_of_functions, owner.name) if owner not in each.scopes]
-    own = [each for each in module.derived_of(_places_of_functions, "cls") if owner in each.scopes]
-    return [each for each in (*named, *own) if each.call is not None and each.node is each.call.func]
-
-
-def is_called_on_self_alone(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
-    """Whether the other methods of its class call a method, and nobody else in the module names one like it."""
-    found = _references(module, node, owner)
-    return bool(found) and all(is_on_self(reference, owner) for reference in found)
-
-
-def is_called_on_others(module: Module, owner: ast.ClassDef, node: FunctionNode) -> bool:
-    """Whether somebody in the module calls a method, or one like it, on anything but `self`."""
-    return not all(is_on_self(reference, owner) for reference in _references(module, node, owner))
-
-
 def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
     """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
     given, and show nothing."""
@@ -130,21 +107,6 @@ def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
     """Whether a method is called by its own class: `self.name(...)`."""
     function = reference.call and reference.call.func
     return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
-
-
-def read_by_calls(references: Items[Reference], *, asks_for_function: bool) -> tuple[set[str], set[str]]:
-    """The names that the statements of some places read, and, of variables that methods are called on there, those of
-    which nothing counts but what they were given. Unless `asks_for_function`, it is known what is called."""
-    called: dict[int, str] = {}
-    for each in () if asks_for_function else references:
-        function = each.call.func if each.call is not None and not each.is_submitted else None
-        if isinstance(function, ast.Name):
-            called[id(function)] = SELF
-        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            called[id(function)] = function.value.id
-    nothing = {function: set[str]() for function in called}
-    names = {name for each in references for name in names_read(each.statement, nothing)}
-    return names, set(called.values()) - {SELF}
 
 
 def _collect(statements: list[ast.stmt], scopes: tuple[Scope, ...], search: _Search) -> None:

@@ -15,8 +15,6 @@ FILLING = frozenset("append appendleft extend extendleft insert add update setde
 MOVING = ACCELERATORS | {"to"}  # methods that may bring an object elsewhere
 MOVES = MOVING | {"cpu"}  # of modules
 
-# Methods that change a container, or a module, without saying so in their names.
-IN_PLACE = FILLING | MOVES
 
 CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16", "type": None}
 

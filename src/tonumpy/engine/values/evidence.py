@@ -61,12 +61,6 @@ def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
     return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
 
 
-def on_one_branch(name: str, filename: str, row: int) -> AllEvidence:
-    """What it rests on whether an attribute requires grad that a constructor makes a parameter on one branch alone."""
-    message = f"`{name}` is a parameter on one branch alone"
-    return frozenset((Evidence(Strength.BUDGET, "grad", _ON_ONE_BRANCH, message, filename, row),))
-
-
 _ON_ONE_BRANCH = "branches"
 
 
@@ -110,19 +104,9 @@ def only(evidence: AllEvidence, about: Aspect) -> AllEvidence:
     return evidence and frozenset(each for each in evidence if each.about == about)
 
 
-def of_made(of_mode: AllEvidence) -> AllEvidence:
-    """What it rests on that something has no grad, of what it rests on that grad mode was off when it was made."""
-    return of_mode and frozenset(each._replace(about="grad") for each in of_mode)
-
-
 def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
     """Whether more about one aspect might have been found, had the search gone on."""
     return any(each.about == about for each in of_cuts(evidence))
-
-
-def of_code(evidence: AllEvidence) -> AllEvidence:
-    """The lines where facts have begun."""
-    return evidence and frozenset(each for each in evidence if each.strength is Strength.PROOF)
 
 
 def of_open(evidence: AllEvidence) -> AllEvidence:

@@ -67,6 +67,3 @@ MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.LOSS, Reason.SENT})
 _RESULTS = MADE | {Reason.PART_OF_RESULT}
 
 ITEMS = frozenset({Reason.ITEM, Reason.ITEM_OF_GIVEN})
-
-# Not made there and then, but kept somewhere: it is what the variable is called that takes it, `labels = d.get(name)`.
-KEPT = frozenset({Reason.ATTRIBUTE, Reason.PART_OF_RESULT, Reason.DEVICE_ATTRIBUTE, Reason.TAKEN_OUT})

@@ -76,11 +76,6 @@ def have_param_taint(values: Iterable[Value]) -> bool:
     return any(map(_has_param_taint, tensors_in(values)))
 
 
-def may_raise(values: Iterable[Value]) -> bool:
-    """True if a tensor in the values requires grad or is on an accelerator, by code in sight."""
-    return any(each.on_cpu is False or each.device_taint or _has_param_taint(each) for each in tensors_in(values))
-
-
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
     """What is a tensor, or unknown, of some values and of what they hold."""
     return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))

@@ -260,8 +260,6 @@ class Arguments(NamedTuple):
         return (*self.values(), self.under_names) if is_known else None
 
 
-NO_ARGUMENTS = Arguments(())
-
 Value = (
     Nothing
     | Tensor

@@ -6,7 +6,9 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion, Taken
+from tonumpy.engine.interpreter.records import as_dict
 from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members, weaker
 from tonumpy.engine.values.values import (
@@ -24,9 +26,6 @@ from tonumpy.engine.values.values import (
     is_number,
     is_text,
 )
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
-from tonumpy.inference.transfer.records import as_dict
 from tonumpy.sinks.arguments import spelt
 from tonumpy.sinks.taken import text_writers
 from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_given
@@ -38,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonumpy.conversions import Container
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
     from tonumpy.findings import Confidence
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Site
@@ -65,7 +64,7 @@ def infer_taken(module: Module, risks: Callable[[], RiskFlow], *, with_text: boo
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     sites = find_taken(module.source, risks, with_text=with_text)
-    observed = observe(module, sites, MAX_STATEMENTS_OF_SINKS) if sites else {}
+    observed = observe(module, sites) if sites else {}
     found = []
     for site in sites:
         seen = observed.get(id(site.call))

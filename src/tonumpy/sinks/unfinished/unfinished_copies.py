@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.evidence import PROVED
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import DeviceTaint, Instance, LibraryObject, Mapping, Sequence, Tensor, Unknown
-from tonumpy.inference.summaries.budget import MAX_STATEMENTS_OF_SINKS
-from tonumpy.inference.summaries.driver import observe
 from tonumpy.sinks.unfinished.arrivals import Walk
 from tonumpy.sinks.unfinished.async_copies import Spellings
 from tonumpy.sinks.unfinished.between_functions import read_by_name, read_elsewhere
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
     from typing import Literal
 
+    from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
-    from tonumpy.inference.summaries.driver import Observations
-    from tonumpy.inference.transfer.targets import Observation
     from tonumpy.sinks.unfinished.arrival_state import Copies, Copy, Read
     from tonumpy.sinks.unfinished.homes import Home
     from tonumpy.text.candidates import Scope
@@ -48,7 +47,7 @@ def infer_unfinished(module: Module) -> list[ImplicitConversion]:
         return []
     calls = {id(call): call for each in reads for call in _calls_in_sight(each.copy)}
     rows = sorted({call.lineno for call in calls.values()})
-    observed = observe(module, find_calls(source, rows, lambda call: id(call) in calls), MAX_STATEMENTS_OF_SINKS)
+    observed = observe(module, find_calls(source, rows, lambda call: id(call) in calls))
     found = []
     for read in reads:
         where = _where_copied(read.copy, observed)
@@ -63,7 +62,7 @@ def _note_hosts(module: Module, home: Home) -> None:
         return
     calls = {id(call): call for call in home.asking_like}
     rows = sorted({call.lineno for call in calls.values()})
-    observed = observe(module, find_calls(module.source, rows, lambda call: id(call) in calls), MAX_STATEMENTS_OF_SINKS)
+    observed = observe(module, find_calls(module.source, rows, lambda call: id(call) in calls))
     for key, seen in observed.items():
         given = (*seen.arguments.positional[:1], *(value for name, value in seen.arguments.named if name == "other"))
         if given and all(isinstance(each, Tensor) and each.on_cpu is True for each in members(given[0])):

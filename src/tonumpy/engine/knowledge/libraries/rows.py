@@ -172,16 +172,6 @@ def canonical(name: str) -> str:
     return name
 
 
-@cache
-def is_described(name: str) -> bool:
-    """Whether there is a row about a function, or about a class or what it has."""
-    name = canonical(name)
-    library = load(name.partition(".")[0])
-    return name in library.promises or any(
-        known.startswith(f"{name}.") for rows in (library.promises, library.attributes) for known in rows
-    )
-
-
 def promise_of(name: str, arguments: Arguments) -> Promise | None:
     """The promise about a function, class or method for a call with these arguments."""
     name = canonical(name)

@@ -1,0 +1,295 @@
+"""Works out what each candidate's receiver is: a conversion for each that may be of a torch tensor."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.conversions import Conversion
+from tonumpy.detectors.cpu_programs import CpuOnly
+from tonumpy.engine.interpreter.frame import Observation
+from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
+from tonumpy.engine.knowledge.habits import is_named
+from tonumpy.engine.names.bindings import parameter_names, words_of_chain
+from tonumpy.engine.names.module_words import names_other_devices
+from tonumpy.engine.names.shown_by_runs import has_been_made
+from tonumpy.engine.summaries.driver import Observations, Outcome, observe
+from tonumpy.engine.values.evidence import Spot
+from tonumpy.engine.values.joins import item_handed_on
+from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.value_facts import (
+    evidence_in,
+    have_param_taint,
+    join_facts,
+    max_device_taint,
+    may_be,
+    members,
+    weaker,
+)
+from tonumpy.engine.values.values import (
+    Arguments,
+    Constant,
+    DeviceTaint,
+    Mapping,
+    NonTensor,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tonumpy.inference.lost_gradients import loses_gradient
+from tonumpy.inference.memory.sharers import brings_back, copies_in
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
+from tonumpy.text.uncommented import uncommented
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from collections.abc import Sequence as Items
+
+    from tonumpy.engine.names.module import Module
+    from tonumpy.facts import Certainty, Fact
+    from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.inference.memory.state import Overwritten
+    from tonumpy.text.candidates import Candidate
+
+_UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
+_PLAIN = (NonTensor, Constant, Sequence, Mapping)
+
+
+def infer(
+    module: Module,
+    candidates: Items[Candidate],
+    sharing: Callable[[], Sharing],
+    may_concern: Callable[[list[Candidate]], bool],
+) -> list[Conversion]:
+    """Conversions in the order of the candidates, without those of values that are surely no torch tensors."""
+    if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
+        return []  # another framework's code: what it converts is its own
+    cpu_only = CpuOnly(module)
+
+    def made(group: Items[Candidate], seen: Observations) -> list[Conversion | None]:
+        return [_conversion(module, cpu_only, each, seen.get(id(each.call), _UNREACHED)) for each in group]
+
+    def outcome(group: Items[Candidate], seen: Observations) -> Outcome:
+        found = made(group, seen)
+        cannot_raise = all(
+            _is_surely_none(module, seen.get(id(candidate.call), _UNREACHED).receiver)
+            if each is None
+            else each.grad_is_proved and each.device_is_proved
+            for candidate, each in zip(group, found, strict=True)
+        )
+        concerned = [each.candidate for each in found if each is not None]
+        return Outcome(found, cannot_raise and not may_concern(concerned))
+
+    observed = observe(module, candidates, outcome=outcome)
+    found = made(candidates, observed)
+    torch_tensors = [
+        each._replace(trained_in=loses_gradient(module, each.candidate)) for each in found if each is not None
+    ]
+    return _with_sharing(module, sharing, torch_tensors)
+
+
+def _is_surely_none(module: Module, receiver: Value) -> bool:
+    """True unless callers may show a torch tensor: the module itself does not speak of torch, and nothing is known."""
+    return module.frameworks.has_rivals or not may_be(receiver, Unknown)
+
+
+def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
+    """The same with what is written through shared memory, for the conversions that may share it."""
+    return [
+        each
+        if each.copies or each.on_cpu is False or each.certainty == "possible"
+        else each._replace(
+            tensor_written=first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
+            array_written=first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
+        )
+        for each in conversions
+    ]
+
+
+def first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
+    return next((each for each in found if each.through is None or _may_share(module, each.through)), None)
+
+
+def _may_share(module: Module, call: ast.Call) -> bool:
+    """Whether what the function that converts is given in this call may be a tensor on the CPU."""
+    seen = observe(module, find_calls(module.source, [call.lineno], lambda other: other is call)).get(id(call))
+    if seen is None:
+        return True
+    given = seen.arguments.values()
+    if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
+        return False
+    return not given or not all(isinstance(part, (NonTensor, Constant)) for value in given for part in members(value))
+
+
+def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
+    """What the rules judge; None where the receiver is surely no torch tensor."""
+    if candidate.is_unbound:
+        converted = _given_to_unbound(candidate, seen)
+        if converted is None:
+            return None
+        seen = seen._replace(receiver=converted, links=())
+    kind = _kind_and_facts(module, seen.receiver)
+    if kind is None:
+        return None
+    certainty, (cpu, grad) = kind
+    evidence = evidence_in(seen.receiver) | seen.evidence
+    for habit, message, believes_cpu, believes_grad in _habits(module, cpu_only, candidate, seen, cpu, grad):
+        basis = Spot(module.filename, candidate.call.lineno, module.disabled_habits).habit(habit, message)
+        if basis is not None and believes_cpu and cpu is None:
+            cpu, evidence = True, evidence | basis.about("device")
+        if basis is not None and believes_grad and grad is None:
+            grad, evidence = False, evidence | basis.about("grad")
+    chain = _with_own_data(chain_of(candidate.receiver), seen)
+    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
+    tensor = values[0] if len(values) == 1 and isinstance(values[0], Tensor) else Tensor()
+    is_of_tensor = None
+    if chain.detach is not None and chain.detach.role is Role.DATA:
+        is_of_tensor = _is_tensor(dict(seen.links).get(id(chain.detach.base)))
+    return Conversion(
+        candidate,
+        chain,
+        certainty,
+        cpu,
+        grad,
+        seen.grad_mode,
+        is_of_tensor,
+        tensor.dtype,
+        tensor.layout,
+        tensor.bit,
+        tensor.is_item,
+        copies_in(chain, candidate.receiver, dict(seen.links)),
+        is_sent=max_device_taint(members(seen.receiver)) >= DeviceTaint.GIVEN,
+        param_taint=have_param_taint(members(seen.receiver)),
+        evidence=evidence,
+        is_brought_back=brings_back(chain, dict(seen.links)),
+    )
+
+
+def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
+    """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad."""
+    certainty: Certainty | None = None
+    facts: list[tuple[Fact, Fact]] = []
+    is_doubtful = False
+    for value in members(receiver):
+        if isinstance(value, Tensor):
+            facts.append((value.on_cpu, value.requires_grad))
+            certainty = weaker(value.certainty, certainty or "tensor")
+        elif isinstance(value, Unknown):
+            if not value.is_no_tensor:
+                facts.append((value.on_cpu, value.requires_grad))
+            is_doubtful = True
+        elif not isinstance(value, _PLAIN):
+            return None  # something that has a `numpy` of its own
+    if not facts:
+        return None
+    if certainty is None or is_doubtful:
+        spoken = module.frameworks
+        if spoken.has_rivals or spoken.hands_out_wrappers or (certainty is None and not spoken.speaks_of_torch):
+            return None
+        certainty = "possible"
+    return certainty, join_facts(facts)
+
+
+def _habits(
+    module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation, cpu: Fact, grad: Fact
+) -> list[tuple[str, str, bool, bool]]:
+    """The habits that apply to a place: identifier, words, whether they speak of the device, and of the grad."""
+    found: list[tuple[str, str, bool, bool]] = []
+    taint = max_device_taint(members(seen.receiver))
+    if cpu is None and taint < DeviceTaint.CHOSEN:
+        detaches = chain_of(candidate.receiver).detach is not None or "grad" in words_of_chain(candidate.receiver)
+        if cpu_only.runs(candidate.scopes, detaches=detaches):
+            found.append(("program-on-cpu", "this program or test uses no device but the CPU", True, False))
+    if grad is None and cpu_only.has_raised(candidate.scopes):
+        found.append(("passed-test", "the test passed, so this did not raise", False, True))
+    is_of_model = have_param_taint(members(seen.receiver))
+    if (
+        grad is None
+        and not is_of_model
+        and has_been_made(module, candidate.call, candidate.statement, candidate.scopes)
+    ):
+        found.append(("cell-that-ran", "the cell has run, so this did not raise", False, True))
+    if (
+        taint is DeviceTaint.NONE
+        and any(is_named("data-package", name.lower()) for name in module.use.names_around)
+        and not module.use.is_script
+    ):
+        message = "a package that prepares data has no model or GPU yet"
+        found.append(("data-package", message, not _is_tensor_of_user(candidate, seen), not is_of_model))
+    if cpu is None and taint is DeviceTaint.NONE and _is_given_in_test(module, candidate, seen):
+        found.append(("test-parameter", "the test makes its own tensors and names no device", True, False))
+    if cpu is None and (grad is False or any(each[3] for each in found)) and _is_given_label(candidate, seen):
+        found.append(("label-name", "labels are kept on the CPU", True, False))
+    return found
+
+
+def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:
+    """What `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
+    given = seen.arguments.positional
+    if candidate.call.func is candidate.attribute:
+        return given[0] if given and seen.receiver == Symbol("torch.Tensor") else None
+    if len(given) < 2 or given[0] != Symbol("torch.Tensor.numpy"):
+        return None
+    return item_handed_on(given[1])
+
+
+def _is_given_label(candidate: Candidate, seen: Observation) -> bool:
+    if not any(is_named("label-name", word) for word in words_of_chain(candidate.receiver)):
+        return False
+    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
+    given = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
+    return all(isinstance(each, Unknown) and each.reason in given for each in values)
+
+
+def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -> bool:
+    """True if a function in a module of tests, which is no test itself, is given it, and speaks of no device."""
+    function = candidate.scopes[-1]
+    if not module.use.holds_tests or not isinstance(function, FUNCTIONS) or function.name.startswith("test"):
+        return False
+    text = uncommented(module.source.text_of(function))
+    if "device" in text or names_other_devices(text) or module.words.speaks_of_variables:
+        return False
+    named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()
+    links = chain_of(candidate.receiver).links
+    start = dict(seen.links).get(id(links[0].base), seen.receiver) if links else seen.receiver
+    values = [value for value in members(start) if not isinstance(value, (NonTensor, Constant))]
+    return named.issubset(parameter_names(function.args)) and all(
+        value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.reason in GIVEN
+        for value in values
+    )
+
+
+def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
+    """Whether it is surely a tensor, in a public function or class: who uses that may have put it anywhere."""
+    if any(is_named("dataset-name", word) for word in words_of_chain(candidate.receiver)):
+        return False
+    named = [scope.name for scope in candidate.scopes if isinstance(scope, SCOPES)]
+    if any(name.startswith("_") and not name.endswith("__") for name in named):
+        return False
+    if named and named[0].lower().endswith("dataset"):
+        return False
+    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
+    return all(isinstance(each, Tensor) and each.certainty == "tensor" for each in values)
+
+
+def _with_own_data(chain: Chain, seen: Observation) -> Chain:
+    """The chain; `.data` of what is no tensor is an attribute like any other, and detaches nothing."""
+    values = dict(seen.links)
+    return Chain(
+        tuple(
+            link._replace(role=Role.OTHER)
+            if link.role is Role.DATA and _is_tensor(values.get(id(link.base))) is False
+            else link
+            for link in chain.links
+        )
+    )
+
+
+def _is_tensor(value: Value | None) -> Fact:
+    if value is None or may_be(value, Unknown):
+        return None
+    kinds = {isinstance(member, Tensor) for member in members(value)}
+    return kinds.pop() if len(kinds) == 1 else None

@@ -1,0 +1,1 @@
+"""Runs statements and expressions forwards over an environment."""

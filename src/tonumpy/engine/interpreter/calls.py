@@ -1,0 +1,369 @@
+"""From a callee and its arguments to the result, and to what the call does to its receiver."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import containers, library, representation
+from tonumpy.engine.interpreter.devices import cpu_of_device, device_after_to, device_made
+from tonumpy.engine.interpreter.members import attribute_of, subscript_of
+from tonumpy.engine.interpreter.torch_calls import TORCH_WORDS, tensor_method, torch_function
+from tonumpy.engine.interpreter.unknown_methods import call_constant, call_plain, call_unknown
+from tonumpy.engine.knowledge import arrays, torch_api
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
+from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.knowledge.methods import (
+    OF_ARRAYS_ALONE,
+    OF_DICTS_AND_TENSORS,
+    OF_LISTS_AND_TENSORS,
+)
+from tonumpy.engine.knowledge.operands import combine, result_facts
+from tonumpy.engine.knowledge.symbols import symbol
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.frameworks import IMPORTING
+from tonumpy.engine.values.joins import KEPT_CALLS, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
+    have_param_taint,
+    max_device_taint,
+    members,
+    stronger,
+    tensor_facts,
+)
+from tonumpy.engine.values.values import (
+    NONE,
+    NOTHING,
+    Annotation,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    DeviceTaint,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    ModuleValue,
+    NonTensor,
+    Nothing,
+    OtherFramework,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tonumpy.engine.interpreter.frame import Frame
+
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul"}
+
+
+def call_value(frame: Frame, function: Value, arguments: Arguments) -> Value:
+    """The result of calling a value."""
+    if isinstance(function, (Function, BoundMethod, Instance, Class)):
+        own = frame.analysis.own_promises.call_of_repository(frame, function, arguments)
+        if own is not None:
+            return own
+    caller = _CALLED.get(type(function))
+    return frame.fresh(Reason.CALL) if caller is None else caller(frame, function, arguments)
+
+
+def _call_union(frame: Frame, function: Union, arguments: Arguments) -> Value:
+    return join_all(call_value(frame, each, arguments) for each in function.members if each != NONE)
+
+
+def _call_instance(frame: Frame, function: Instance, arguments: Arguments) -> Value:
+    classes = frame.analysis.classes
+    method = classes.method(function.cls, "__call__") or classes.method(function.cls, "forward")
+    if method is None:
+        bases = classes.library_bases(function.cls)
+        made = library.call_inherited(frame, function, bases, "__call__", arguments)
+    else:
+        made = frame.analysis.enter(frame, method, function, arguments)
+    return _made_by(function, arguments, made)
+
+
+def _call_library_object(frame: Frame, function: LibraryObject, arguments: Arguments) -> Value:
+    if function.name in KEPT_CALLS:
+        return _call_kept(frame, function, arguments)
+    return _made_by(function, arguments, library.call_object(frame, function, "__call__", arguments))
+
+
+def _call_tensor(frame: Frame, function: Tensor, arguments: Arguments) -> Value:
+    """What only its words make a tensor is a module where it is called."""
+    if function.certainty == "tensor":
+        return frame.fresh(Reason.CALL)
+    module = LibraryObject("torch.nn.Module", function.on_cpu, function.requires_grad, dtype=function.dtype)
+    return call_value(frame, module._replace(device_taint=function.device_taint), arguments)
+
+
+def _made_by(module: Instance | LibraryObject, arguments: Arguments, result: Value) -> Value:
+    """A module on the CPU makes there what it makes of what is there."""
+    if not module.on_cpu or arguments.has_star or tensor_facts(result)[0] is not None:
+        return result
+    if max_device_taint(members(result)) or not result_facts(arguments.values(), None, mixes=True)[0]:
+        return result
+    parts = (each._replace(on_cpu=True) if isinstance(each, (Tensor, Unknown)) else each for each in members(result))
+    return join_all(parts)
+
+
+def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
+    classes = frame.analysis.classes
+    root = classes.foreign_root(cls)
+    if root is not None and classes.method(cls, "numpy") is None:
+        return OtherFramework(root)
+    if classes.makes_tensors(cls):
+        return Tensor()
+    known = None if arguments.has_star or _is_deep(arguments, 2) else arguments
+    if not classes.is_module(cls):
+        return Instance(cls, known)
+    device = arguments.named_value("device")
+    cpu = None if classes.moves_itself(cls) else True if device is None else cpu_of_device(device)
+    return Instance(cls, known, cpu)
+
+
+def _is_deep(arguments: Arguments, levels: int) -> bool:
+    """Whether objects that were made of objects are given: what is known of these goes no further."""
+    objects = (each for each in arguments.values() if isinstance(each, (Instance, LibraryObject)))
+    return any(each.arguments is not None and (levels == 0 or _is_deep(each.arguments, levels - 1)) for each in objects)
+
+
+def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
+    """A call of a library's function or class."""
+    if name.startswith("builtins."):
+        return containers.call_builtin(frame, name[9:], arguments)
+    promised = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
+    promised = library.call_function(frame, name, arguments) if promised is None else promised
+    if promised is not None:
+        return promised
+    package, _, short = name.rpartition(".")
+    if short in IMPORTING and isinstance(given := arguments.get(0, "name"), Constant):
+        return frame.analysis.names.import_value(frame.module, Import(str(given.value), 0, None))
+    if name.startswith("torch."):
+        result = _call_torch(frame, name, short, arguments)
+        if result is not None:
+            return result
+    if package in ("typing", "typing_extensions") and short in ("TypeVar", "NewType"):
+        bound = arguments.named_value("bound")
+        classes = arguments.positional[1:] if bound is None else (bound,)
+        return Annotation(join_all(map(frame.analysis.parameters.value_of_class, classes)))
+    if name in KEPT_CALLS:
+        return LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    if name == "typing.cast" and len(arguments.positional) == 2:
+        return arguments.positional[1]
+    if name.startswith("collections."):
+        return containers.call_collection(frame, name[12:], arguments)
+    if gives_plain_values(name):
+        return _made_by_plain_library(name, arguments)
+    if short[:1].isupper() and not name.startswith("torch.ops."):
+        return library.construct(name, arguments)
+    return frame.fresh(Reason.CALL)
+
+
+def _call_torch(frame: Frame, name: str, short: str, arguments: Arguments) -> Value | None:
+    if name == "torch.device":
+        return device_made(arguments.get(0, "type"))
+    if name == "torch.is_grad_enabled" and frame.mode is not None:
+        return Constant(frame.mode)
+    if name.startswith("torch.Tensor.") and arguments.positional:
+        rest = arguments._replace(positional=arguments.positional[1:])
+        return call_method(frame, arguments.positional[0], short, rest, None)
+    result = torch_function(name, arguments, frame.mode)
+    if result is None and short in GRAD_CONTEXTS:
+        return LibraryObject(name, arguments=None if arguments.has_star else arguments)
+    return result
+
+
+def _made_by_plain_library(name: str, arguments: Arguments) -> NonTensor:
+    if not name.startswith("numpy."):
+        return NonTensor(name)
+    of_number = arrays.gives_number(name[6:], arguments)
+    return NonTensor("number" if of_number else name, arrays.made_by_numpy(name[6:], arguments))
+
+
+def _call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value:
+    """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
+    if made.arguments is None or not made.arguments.positional:
+        return Unknown(Reason.CALL)
+    first, *rest = made.arguments.positional
+    if made.name == "functools.partial":
+        named = dict((*made.arguments.named, *arguments.named))
+        return frame.call(first, arguments._replace(positional=(*rest, *arguments.positional), named=(*named.items(),)))
+    fields = rest[0] if rest else made.arguments.named_value("field_names")
+    names: list[str] = []
+    if isinstance(fields, Constant):
+        names = str(fields.value).replace(",", " ").split()
+    elif isinstance(fields, Sequence):
+        names = [str(each.value) for each in fields.items or () if isinstance(each, Constant)]
+    items = tuple(arguments.get(place, name) or Unknown(Reason.CONTENT) for place, name in enumerate(names))
+    return Sequence(items, join_all(items), tuple(names)) if names else Unknown(Reason.CONTENT)
+
+
+def narrowed_by_method(frame: Frame, receiver: Union, name: str) -> Value:
+    """The members of a union that have a method: None has none, and lists and texts have not what tensors have."""
+    given = [each for each in receiver.members if each != NONE]
+    classes = frame.analysis.classes
+    given = [e for e in given if not (isinstance(e, Instance) and classes.lacks(e.cls, name))] or given
+    if name in OF_ARRAYS_ALONE:
+        given = [each for each in given if not isinstance(each, Tensor)] or given
+    elif name in TORCH_WORDS or torch_api.tensor_method(name) is not None:
+        without: tuple[type, ...] = () if name in OF_LISTS_AND_TENSORS else (Sequence,)
+        without += () if name in OF_DICTS_AND_TENSORS else (Mapping,)
+        without += (NonTensor, Constant) if name in TORCH_WORDS else ()
+        given = [each for each in given if not isinstance(each, without)] or given
+    return join_all(given)
+
+
+def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    """What `receiver.name(...)` gives."""
+    result = _call_method(frame, receiver, name, arguments, node)
+    if isinstance(result, Unknown):
+        if name == "cpu" or (name == "to" and device_after_to(None, arguments) is True):
+            return result._replace(on_cpu=True, device_taint=DeviceTaint.NONE)
+        if name == "detach":
+            return result._replace(requires_grad=False, param_taint=False)
+    return result
+
+
+def _call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
+    if isinstance(receiver, Union):
+        return join_all(call_method(frame, each, name, arguments, node) for each in receiver.members)
+    if name == "__getitem__" and len(arguments.positional) == 1 and not isinstance(receiver, (Instance, Class)):
+        return subscript_of(frame, receiver, arguments.positional[0], is_slice=False)
+    if isinstance(receiver, (ModuleValue, Class, Instance)):
+        return _call_member(frame, receiver, name, arguments, node)
+    caller = _METHODS.get(type(receiver))
+    if caller is not None:
+        return caller(frame, receiver, name, arguments)
+    return frame.fresh(Reason.METHOD if isinstance(receiver, (Function, BoundMethod)) else Reason.of_method(name))
+
+
+def _call_method_of_tensor(frame: Frame, receiver: Tensor, name: str, arguments: Arguments) -> Value:
+    result = tensor_method(receiver, name, arguments, frame.mode)
+    if result is None and receiver.certainty != "tensor":
+        module = LibraryObject("torch.nn.Module", receiver.on_cpu, receiver.requires_grad, dtype=receiver.dtype)
+        return library.call_object(frame, module, name, arguments)
+    if result is None:
+        return frame.fresh(Reason.METHOD)
+    if isinstance(result, Tensor) and name in TORCH_WORDS - frame.module.frameworks.shared_words:
+        return result._replace(certainty=stronger(result.certainty, "likely"))
+    return result
+
+
+def _call_member(
+    frame: Frame, receiver: ModuleValue | Class | Instance, name: str, arguments: Arguments, node: ast.Call | None
+) -> Value:
+    """A function of a module, or a method of the repository; the functions that it may enter are noted."""
+    classes = frame.analysis.classes
+    if isinstance(receiver, Class) and name == "apply" and classes.is_operator(receiver):
+        return _apply_operator(frame, receiver, arguments)
+    if isinstance(receiver, Instance):
+        called = classes.attribute_known(frame, receiver, name)
+        if called is None:
+            own = frame.analysis.own_promises.call_of_method(frame, receiver, name, arguments)
+            if own is not None:
+                return own
+            return library.call_inherited(frame, receiver, classes.library_bases(receiver.cls), name, arguments)
+    else:
+        called = attribute_of(frame, receiver, name)
+    if frame.seen is not None and node is not None:
+        note_callees(frame, node, called)
+    return call_value(frame, called, arguments)
+
+
+def _call_method_of_framework(_: Frame, receiver: OtherFramework, name: str, __: Arguments) -> Value:
+    return Tensor(None, False, None, "likely") if receiver.root == "keras" and name == "detach" else receiver
+
+
+def _call_symbol_method(frame: Frame, receiver: Symbol, name: str, arguments: Arguments) -> Value:
+    return call_value(frame, symbol(f"{receiver.name}.{name}"), arguments)
+
+
+def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Value:
+    """An operator of one's own: what it gives requires grad if a tensor does that it is given."""
+    forward = frame.analysis.classes.method(operator, "forward")
+    if forward is None:
+        return frame.fresh(Reason.METHOD)
+    context = () if frame.analysis.classes.method(operator, "setup_context") else (Unknown(Reason.SYNTAX),)
+    made = frame.analysis.enter(
+        frame, forward, None, arguments._replace(positional=(*context, *arguments.positional)), mode=False
+    )
+    has_none = frame.mode is False or all(tensor_facts(each)[1] is False for each in arguments.values())
+    parts = [
+        each._replace(requires_grad=False if has_none else None, param_taint=have_param_taint(arguments.values()))
+        if isinstance(each, (Tensor, Unknown))
+        else each
+        for each in members(made)
+    ]
+    return join_all(parts)
+
+
+def operator_value(frame: Frame, operator: ast.operator, left: Value, right: Value) -> Value:
+    """What a binary operator gives, by a method of the repository where the left operand has one."""
+    name = _OPERATORS.get(type(operator))
+    if name is not None and isinstance(left, Instance):
+        method = frame.analysis.classes.method(left.cls, f"__{name}__")
+        if method is not None:
+            return frame.analysis.enter(frame, method, left, Arguments((right,)))
+    made = combine((left, right), frame.mode)
+    if isinstance(made, Tensor):
+        made = representation.of_operator(operator, (left, right), made)
+    return without_grad(made) if isinstance(operator, (ast.BitAnd, ast.BitOr, ast.BitXor)) else made
+
+
+def without_grad(made: Value) -> Value:
+    """What an operator on bits gives: torch has it for whole numbers alone. A dict takes `|`, so what is unknown keeps
+    its parts."""
+    parts = (
+        each._replace(requires_grad=False, param_taint=False)
+        if isinstance(each, (Tensor, Unknown)) and each.requires_grad is None
+        else each
+        for each in members(made)
+    )
+    return join_all(parts)
+
+
+def note_callees(frame: Frame, node: ast.Call, called: Value) -> None:
+    """Which functions of the repository a call may enter: by them its arguments are found again."""
+    for each in members(called):
+        function: Value | None = each.function if isinstance(each, BoundMethod) else each
+        if isinstance(function, Class):
+            function = frame.analysis.classes.method(function, "__init__")
+        elif isinstance(function, Instance):
+            function = frame.analysis.classes.method(function.cls, "forward")
+        if isinstance(function, Function) and frame.seen is not None:
+            frame.seen.callees.setdefault(id(node), set()).add(id(function.node))
+
+
+_CALLED: dict[type, Callable[[Frame, Any, Arguments], Value]] = {
+    Union: _call_union,
+    Function: lambda frame, function, arguments: frame.analysis.enter(frame, function, None, arguments),
+    BoundMethod: lambda frame, bound, arguments: frame.analysis.enter(frame, bound.function, bound.receiver, arguments),
+    Class: _construct,
+    Symbol: lambda frame, function, arguments: call_symbol(frame, function.name, arguments),
+    Instance: _call_instance,
+    LibraryObject: _call_library_object,
+    OtherFramework: lambda _, function, __: function,
+    NonTensor: lambda _, function, __: function,
+    Nothing: lambda *_: NOTHING,
+    Tensor: _call_tensor,
+}
+_METHODS: dict[type, Callable[[Frame, Any, str, Arguments], Value]] = {
+    Tensor: _call_method_of_tensor,
+    Unknown: call_unknown,
+    Symbol: _call_symbol_method,
+    Sequence: containers.call_method,
+    Mapping: containers.call_method,
+    LibraryObject: library.call_object,
+    OtherFramework: _call_method_of_framework,
+    Constant: call_constant,
+    NonTensor: call_plain,
+    Nothing: lambda *_: NOTHING,
+}

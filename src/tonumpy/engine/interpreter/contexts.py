@@ -1,0 +1,85 @@
+"""What context managers and decorators make of grad mode, and what a `with` binds."""
+
+from __future__ import annotations
+
+import ast
+
+from tonumpy.engine.interpreter.frame import UNREAD, Frame
+from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, TOLD_BY_FLAG
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.value_facts import members, truth_of
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Arguments,
+    BoundMethod,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    LibraryObject,
+    Symbol,
+    Value,
+)
+from tonumpy.text.names import last_name
+
+
+def enter_context(frame: Frame, node: ast.expr) -> Value:
+    """What a context manager binds; grad mode is set as it does."""
+    mode = grad_mode_of(frame, node)
+    value = frame.value(node)
+    if mode != "unchanged":
+        frame.mode = None if mode == "unknown" else mode == "on"
+        return UNREAD
+    found: Value = NOTHING
+    for each in members(value):
+        if isinstance(each, LibraryObject) and each.name == "contextlib.contextmanager" and each.arguments is not None:
+            yielded, made_mode = each.arguments.positional
+            frame.mode = made_mode.value if isinstance(made_mode, Constant) else None
+            found = join(found, yielded)
+        elif isinstance(each, Instance):
+            method = frame.analysis.classes.method(each.cls, "__enter__")
+            entered = each if method is None else frame.analysis.enter(frame, method, each, Arguments(()))
+            text = "" if method is None else frame.analysis.text_of(method)
+            if "grad" in text and any(word in text for word in GRAD_CONTEXTS):
+                frame.mode = None
+            found = join(found, entered)
+        else:
+            found = join(found, each)
+    return found
+
+
+def grad_mode_of(frame: Frame, node: ast.expr) -> str:
+    """What a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
+    if isinstance(node, ast.IfExp):
+        modes = {grad_mode_of(frame, node.body), grad_mode_of(frame, node.orelse)}
+        return modes.pop() if len(modes) == 1 else "unknown"
+    function = node.func if isinstance(node, ast.Call) else node
+    if isinstance(function, ast.IfExp):
+        modes = {grad_mode_of(frame, ast.Call(each, [], [])) for each in (function.body, function.orelse)}
+        return modes.pop() if len(modes) == 1 else "unknown"
+    name = last_name(function)
+    value: Value | None = None
+    if isinstance(function, ast.Name):
+        value = frame.lookup(function.id)
+        if isinstance(value, Symbol):
+            name = value.name.rpartition(".")[2]
+        elif isinstance(value, LibraryObject):  # `context = torch.no_grad()`
+            short, held = value.name.rpartition(".")[2], value.arguments
+            first = held.positional[0] if held is not None and held.positional else None
+            return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
+        elif isinstance(value, (Function, Class, BoundMethod)):
+            return "unchanged"
+    if name not in GRAD_CONTEXTS:
+        return "unchanged"
+    given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
+    return _mode(name, frame.value(given[0]) if given else None)
+
+
+def _mode(name: str, given: Value | None) -> str:
+    if given is None or name not in TOLD_BY_FLAG:
+        return GRAD_CONTEXTS[name]
+    truth = truth_of(given)
+    if truth is None:
+        return "unknown"
+    mode = TOLD_BY_FLAG[name]
+    return mode if truth else "off" if mode == "on" else "unchanged"

@@ -1,0 +1,121 @@
+"""What a call does to its receiver; and what something that is called a model makes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import containers, library
+from tonumpy.engine.interpreter.devices import CASTS, moved_module
+from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.values.joins import join, join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
+    have_param_taint,
+    join_fact,
+    max_device_taint,
+)
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Arguments,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+from tonumpy.text.names import ACCELERATORS, last_name
+
+if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
+
+
+_MOVES = ACCELERATORS | {"to", "cpu"}
+_MODELS = frozenset("model net network".split())
+_LOSS = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
+_IN_PLACE = frozenset((*_MOVES, *CASTS, "requires_grad_", "freeze", "unfreeze"))
+_FILLING = frozenset("append insert extend update add_module register_module".split())
+
+
+def change_receiver(
+    frame: Frame, function: ast.Attribute, receiver: Value, arguments: Arguments, result: Value
+) -> None:
+    """What a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`, `x.requires_grad_()`."""
+    name, after = function.attr, None
+    if isinstance(receiver, (Sequence, Mapping)):
+        after = containers.changed(frame, receiver, name, arguments)
+    elif name in _IN_PLACE and isinstance(receiver, (LibraryObject, Instance)):
+        if isinstance(receiver, LibraryObject) or frame.analysis.classes.is_module(receiver.cls):
+            after = moved_module(receiver, name, arguments)
+            if isinstance(receiver, Instance) and isinstance(result, Instance) and result.cls == receiver.cls:
+                after = result
+        elif name in _MOVES:
+            after = receiver._replace(is_moved=True)
+    elif isinstance(receiver, LibraryObject) and receiver.name in library.CONTAINERS and name in _FILLING:
+        held = receiver.arguments
+        given = () if held is None else held.positional
+        inner = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else sequence_of(given)
+        items = Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else NOTHING))
+        after = receiver._replace(arguments=Arguments((items,)), on_cpu=None, requires_grad=None)
+    elif isinstance(receiver, (Tensor, Unknown)) and name in REFUSING_GRAD:
+        after = receiver._replace(requires_grad=False, param_taint=False)
+    elif isinstance(receiver, Tensor) and name == "backward" and receiver.requires_grad is None:
+        after = receiver._replace(requires_grad=True)  # torch refuses what has none
+    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+        after = result
+    elif isinstance(receiver, Union) and name in ("append", "extend", "update", "add"):
+        parts = [
+            containers.changed(frame, each, name, arguments) or each if isinstance(each, (Sequence, Mapping)) else each
+            for each in receiver.members
+        ]
+        after = join_all(parts)
+    if isinstance(after, Instance) and isinstance(function.value, ast.Name):
+        _move_parts(frame, function.value.id, after)
+    elif after is not None and isinstance(function.value, (ast.Name, ast.Attribute, ast.Subscript)):
+        frame.analysis.assign(frame, function.value, after)
+
+
+def _move_parts(frame: Frame, name: str, after: Instance) -> None:
+    """What is known of the attributes of an object that has been moved or frozen, `self.to(device)`, stays known."""
+    for path, value in list((frame.env or {}).items()):
+        if path.startswith(f"{name}.") and isinstance(value, (Tensor, LibraryObject, Instance)):
+            cpu = join_fact(value.on_cpu, after.on_cpu) if isinstance(value, Tensor) else after.on_cpu
+            taint = max(value.device_taint, after.device_taint)
+            frame.refine(path, value._replace(on_cpu=cpu, device_taint=taint))
+    frame.refine(name, after)
+
+
+def made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
+    """What something that is called a model makes, or a loss, where nothing better is known of it: it is where what it
+    is given is, and requires grad as its parameters do."""
+    if not isinstance(result, Unknown) or result.reason not in (Reason.CALL, Reason.METHOD):
+        return result
+    if not frame.module.frameworks.only_torch_says or not frame.module.frameworks.names_torch:
+        return result
+    name = (last_name(function) or "").lower()
+    given = arguments.values()
+    are_arrays = given and all(isinstance(each, (NonTensor, Constant)) for each in given)
+    if arguments.named_value("output_type") is not None or are_arrays:
+        return result
+    taint = max(result.device_taint, max_device_taint(given))
+    may_learn = result.requires_grad is None
+    if name in _MODELS or (name.rpartition("_")[2] in _MODELS and not _is_function(frame, function)):
+        return result._replace(param_taint=may_learn, device_taint=taint)
+    if _LOSS.search(name) is None:
+        return result
+    return result._replace(reason=Reason.LOSS, param_taint=may_learn and have_param_taint(given), device_taint=taint)
+
+
+def _is_function(frame: Frame, node: ast.expr) -> bool:
+    """Whether what is called is imported, or a method that nothing in the module assigns: `learner.update_model()`."""
+    if isinstance(node, ast.Attribute):
+        return not frame.module.text.says("shows", rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)")
+    bindings = frame.module.names.bindings.get(getattr(node, "id", ""), ())
+    return any(isinstance(each, (Import, ast.FunctionDef)) for each in bindings)

@@ -1,0 +1,269 @@
+"""A body while it is run: its environment, grad mode, and what has been seen in it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.interpreter import habits
+from tonumpy.engine.values.evidence import PROVED, Spot
+from tonumpy.engine.values.joins import join, join_arguments
+from tonumpy.engine.values.origins import begun_at
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import NOTHING, Arguments, Unknown, Value, same
+from tonumpy.text.names import path_of
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from tonumpy.engine.names.bindings import Import
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.values.evidence import AllEvidence, Basis
+    from tonumpy.engine.values.values import BoundMethod, Class, Function, Instance
+    from tonumpy.facts import Fact
+
+    class Names(Protocol):
+        """The global names of modules."""
+
+        def global_value(self, module: Module, name: str) -> Value: ...
+        def member(self, module: Module, name: str) -> Value: ...
+        def import_value(self, module: Module, imported: Import) -> Value: ...
+
+    class Classes(Protocol):
+        """The classes of the repository."""
+
+        def ancestors(self, cls: Class) -> list[Class]: ...
+        def attribute(self, frame: Frame, instance: Instance, name: str) -> Value: ...
+        def attribute_known(self, frame: Frame, instance: Instance, name: str) -> Value | None: ...
+        def class_attribute(self, cls: Class, name: str) -> Value: ...
+        def fields(self, value: Instance) -> dict[str, Value] | None: ...
+        def foreign_root(self, cls: Class) -> str | None: ...
+        def is_dataset(self, cls: Class) -> bool: ...
+        def is_module(self, cls: Class) -> bool: ...
+        def is_operator(self, cls: Class) -> bool: ...
+        def lacks(self, cls: Class, name: str) -> bool: ...
+        def library_bases(self, cls: Class) -> list[str]: ...
+        def makes_tensors(self, cls: Class) -> bool: ...
+        def method(self, cls: Class, name: str) -> Function | None: ...
+        def moves_itself(self, cls: Class) -> bool: ...
+
+    class Parameters(Protocol):
+        """Parameters and annotations."""
+
+        def annotated(self, module: Module, node: ast.expr | None) -> Value: ...
+        def combined(self, seen: Value, declared: Value) -> Value: ...
+        def value_of_class(self, cls: Value) -> Value: ...
+
+    class OwnPromises(Protocol):
+        """The rows of the user's settings; each gives None where no row speaks of what is called."""
+
+        def call_of_library(
+            self, frame: Frame, name: str, owner: Value | None, arguments: Arguments
+        ) -> Value | None: ...
+        def call_of_repository(
+            self, frame: Frame, function: Function | BoundMethod | Instance | Class, arguments: Arguments
+        ) -> Value | None: ...
+
+        def call_of_method(self, frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value | None: ...
+        def named(self, module: Module, name: str, found: Value | None) -> Value | None: ...
+        def imported(self, module: Module, imported: Import, found: Value) -> Value: ...
+
+    class Summaries(Protocol):
+        """What a run asks of other bodies: the one interface between the interpreter and the summaries."""
+
+        @property
+        def own_promises(self) -> OwnPromises: ...
+        @property
+        def tells_origins(self) -> bool: ...
+        @property
+        def disabled_habits(self) -> frozenset[str]: ...
+        @property
+        def names(self) -> Names: ...
+        @property
+        def classes(self) -> Classes: ...
+        @property
+        def parameters(self) -> Parameters: ...
+        def enter(
+            self, frame: Frame, function: Function, receiver: Value | None, arguments: Arguments, *, mode: Fact = None
+        ) -> Value: ...
+        def may_go_on(self) -> bool: ...
+        def text_of(self, scope: Class | Function) -> str: ...
+        def evaluate(self, frame: Frame, node: ast.expr) -> Value: ...
+        def call_value(self, frame: Frame, function: Value, arguments: Arguments) -> Value: ...
+        def item_of(self, frame: Frame, value: Value) -> Value: ...
+        def assign(self, frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None: ...
+
+
+Environment = dict[str, Value]  # by the names of variables, and by the paths of attributes: `self.net`
+
+
+class Observation(NamedTuple):
+    """The values that a call or operator works on, joined over every time that the run met it.
+
+    `links` holds the id of each node of the receiver's chain, with its value.
+    """
+
+    receiver: Value
+    links: tuple[tuple[int, Value], ...]
+    arguments: Arguments
+    grad_mode: Fact
+    evidence: AllEvidence = PROVED
+
+
+class Seen:
+    """What a run has seen: the operands of each call and operator, the value of each part of a chain, and the functions
+    of the repository that each call may enter, all by the ids of nodes."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, tuple[Value, Arguments, Fact]] = {}
+        self.values: dict[int, Value] = {}
+        self.callees: dict[int, set[int]] = {}
+
+    def call(self, node: int, receiver: Value, arguments: Arguments, mode: Fact) -> None:
+        before = self.calls.get(node)
+        if before is not None:
+            receiver, arguments = join(before[0], receiver), join_arguments(before[1], arguments)
+            mode = mode if mode is before[2] else None
+        self.calls[node] = (receiver, arguments, mode)
+
+    def value(self, node: int, value: Value) -> None:
+        before = self.values.get(node)
+        self.values[node] = value if before is None else join(before, value)
+
+
+class Frame:
+    """One run of the body of a function, class or module. `env` is None where nothing is run any more."""
+
+    __slots__ = (
+        *("analysis", "module", "env", "mode", "owner", "closure", "node", "depth", "result", "yielded"),
+        *("breaks", "continues", "seen", "stores", "last_env", "row", "flags", "tests", "has_paths"),
+    )
+
+    def __init__(
+        self,
+        analysis: Summaries,
+        module: Module,
+        node: ast.AST,
+        owner: Class | None,
+        closure: Frame | None,
+        mode: Fact,
+        depth: int,
+    ) -> None:
+        self.analysis = analysis
+        self.module = module
+        self.node = node
+        self.owner = owner
+        self.closure = closure
+        self.mode = mode
+        self.depth = depth
+        self.env: Environment | None = {}
+        self.last_env: Environment = {}
+        self.result: Value = NOTHING
+        self.yielded: Value = NOTHING
+        self.breaks: list[Environment] = []
+        self.continues: list[Environment] = []
+        self.seen: Seen | None = None
+        self.stores: Environment = {}  # what is stored in the attributes of `self`
+        self.flags: dict[str, bool] = {}
+        self.tests: dict[str, tuple[ast.expr, str, Value]] = {}  # kept in variables: the test, its subject, that before
+        self.row = 0
+        self.has_paths = False  # whether anything is known of attributes and items
+
+    def value(self, node: ast.expr) -> Value:
+        return self.analysis.evaluate(self, node)
+
+    def call(self, function: Value, arguments: Arguments) -> Value:
+        return self.analysis.call_value(self, function, arguments)
+
+    def item(self, value: Value) -> Value:
+        return self.analysis.item_of(self, value)
+
+    def fresh(self, reason: Reason) -> Unknown:
+        """The result of a call of which nothing is known: without grad where grad mode is off."""
+        return Unknown(reason, None, False if self.mode is False else None)
+
+    def lookup(self, name: str) -> Value:
+        """The value of a variable, here or in the scopes around."""
+        frame: Frame | None = self
+        while frame is not None:
+            value = (frame.last_env if frame.env is None else frame.env).get(name)
+            if value is not None:
+                return value
+            frame = frame.closure
+        return self.analysis.names.global_value(self.module, name)
+
+    def bind(self, path: str, value: Value) -> None:
+        """Bind a variable, or an attribute; what was known of its parts is no longer."""
+        env = self.env
+        if env is None:
+            return
+        if self.analysis.tells_origins:
+            value = self.begun(value)
+        if self.has_paths and path in env:
+            prefix = f"{path}."
+            for key in [key for key in env if key.startswith(prefix)]:
+                del env[key]
+        env[path] = value
+        if "." not in path:
+            return
+        self.has_paths = True
+        if path.startswith("self.") and self.owner is not None and path.count(".") == 1:
+            name = path[5:]
+            before = self.stores.get(name)
+            self.stores[name] = value if before is None else join(before, value)
+
+    def refine(self, path: str, value: Value) -> None:
+        """What a test has shown, which stores nothing."""
+        if self.env is not None:
+            self.env[path] = value
+            self.has_paths = self.has_paths or "." in path
+
+    def begun(self, value: Value) -> Value:
+        """The value with this line behind each fact that is new (for `tonumpy why`)."""
+        return begun_at(value, self.module.filename, self.row) if self.row else value
+
+    def leave(self) -> None:
+        """Nothing that follows is run, until paths join again."""
+        if self.env is not None:
+            self.last_env, self.env = self.env, None
+
+    def habit(self, habit: str, message: str) -> Basis | None:
+        return Spot(self.module.filename, self.row, self.analysis.disabled_habits).habit(habit, message)
+
+    def named(self, value: Value, name: str, *, is_item: bool = False) -> Value:
+        """The value, with what habits say of the name that it goes by."""
+        return habits.by_name(self, value, name, is_item=is_item)
+
+    def as_data(self, value: Value) -> Value:
+        return habits.as_data(self, value)
+
+
+def place_of(node: ast.expr) -> str | None:
+    """The path of a variable or attribute, or an item under a literal key: `batch.['image']`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        inner = path_of(node.value)
+        return None if inner is None else f"{inner}.[{node.slice.value!r}]"
+    return path_of(node)
+
+
+def join_env(first: Environment | None, second: Environment | None) -> Environment | None:
+    """What holds on both paths; of attributes only what both know."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first is second:
+        return first
+    joined = {}
+    for name, value in first.items():
+        other = second.get(name)
+        if other is None:
+            if "." not in name:
+                joined[name] = value
+        else:
+            joined[name] = value if value is other or same(value, other) else join(value, other)
+    for name, value in second.items():
+        if name not in first and "." not in name:
+            joined[name] = value
+    return joined
+
+
+UNREAD = Unknown(Reason.SYNTAX)

@@ -1,0 +1,232 @@
+"""The value that a row of knowledge/libraries promises, for the arguments of a call."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter.devices import cpu_of_device
+from tonumpy.engine.interpreter.held_parts import collate, of_owner, prepared
+from tonumpy.engine.knowledge.libraries.rows import (
+    is_module,
+)
+from tonumpy.engine.knowledge.operands import combine, promoted, result_facts
+from tonumpy.engine.values.dtypes import is_real
+from tonumpy.engine.values.joins import join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
+    evidence_in,
+    have_param_taint,
+    max_device_taint,
+    members,
+    tensor_facts,
+    truth_of,
+)
+from tonumpy.engine.values.values import (
+    NONE,
+    NOTHING,
+    Arguments,
+    Device,
+    DeviceTaint,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    OtherFramework,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.engine.interpreter.frame import Frame
+    from tonumpy.engine.knowledge.libraries.rows import Promise
+    from tonumpy.facts import Fact
+
+
+def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
+    """Whether the promised value is on the CPU."""
+    if promise.device in ("cpu", "accelerator"):
+        return promise.device == "cpu"
+    if promise.device in ("unknown", "default type", "chosen"):
+        return None
+    given = arguments.named_value(promise.keyword)
+    if given is None and promise.position is not None:
+        given = arguments.get(promise.position, promise.keyword)
+    if given is not None and given != NONE:
+        keeps = isinstance(given, Function) and isinstance(given.node, ast.Lambda)  # `lambda storage, _: storage`
+        return True if keeps else cpu_of_device(given)
+    if promise.device in ("argument", "given"):
+        return True if promise.device == "argument" and not arguments.has_star else None
+    which: str = promise.device
+    if which == "parameters":
+        values = arguments.all_values()
+        was_sent = values is None or any(max_device_taint(members(each)) for each in values)
+        which = "both" if owner is None or tensor_facts_of(owner)[0] is None or was_sent else "self"
+    operands = _operands(which, owner, arguments)
+    return None if operands is None else result_facts(operands, None, mixes=promise.returns == ("self",))[0]
+
+
+def tensor_facts_of(owner: Value) -> tuple[Fact, Fact]:
+    """`on_cpu` and `requires_grad` of the tensors in a value, of the parameters of a module, too."""
+    return (owner.on_cpu, owner.requires_grad) if isinstance(owner, Instance) else tensor_facts(owner)
+
+
+def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, mode: Fact) -> Fact:
+    """Whether the promised value requires grad."""
+    whether: str = promise.grad
+    if whether in ("derived", "some of both"):
+        is_derived = whether == "derived"
+        promise = promise._replace(grad="self") if is_derived else promise._replace(grad="both")
+        return False if grad_of(promise, owner, arguments, True if is_derived else mode) is False else None
+    if whether == "own":
+        whether, mode = "self", True
+    if whether in ("asked", "argument"):
+        given = arguments.get(1, "requires_grad")
+        if given is None:
+            return None if arguments.has_star else whether == "asked"
+        return truth_of(given)
+    if whether == "never" or mode is False:
+        return False
+    operands = _operands(whether, owner, arguments)
+    return None if operands is None else result_facts(operands, mode, mixes=promise.returns == ("self",))[1]
+
+
+def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
+    values = () if which == "self" else arguments.all_values()
+    if which == "unknown" or values is None:
+        return None
+    if which == "first":
+        return list(arguments.positional[:1]) or None
+    told = [value for name, value in arguments.named if name in ("device", "dtype")] if which != "self" else ()
+    given = [value for value in values if not any(value is each for each in told)]
+    return [*given, owner] if which in ("self", "both") and owner is not None else given
+
+
+def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
+    """The value that a row describes, for these arguments."""
+    cpu = device_of(promise, owner, arguments)
+    if promise.device == "default type":
+        cpu = None if frame.module.words.speaks_of_variables else True
+    grad = grad_of(promise, owner, arguments, frame.mode)
+    taint = DeviceTaint.NONE
+    if cpu is not True:
+        taint = max_device_taint(arguments.values())
+        if isinstance(owner, (Instance, LibraryObject)) and promise.device in ("self", "both", "parameters"):
+            taint = max(taint, owner.device_taint)
+        taint = DeviceTaint.CHOSEN if promise.device == "chosen" else taint
+    dtype = promise.dtype
+    if dtype == "self":
+        dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
+    elif dtype == "first":
+        first = arguments.positional[0] if arguments.positional else None
+        dtype = first.dtype if isinstance(first, Tensor) else None
+    elif dtype == "inputs":
+        given = arguments.all_values()
+        dtype = None if given is None else promoted(given)
+        dtype = dtype if is_real(dtype) else None
+    evidence = frozenset(each for value in arguments.values() for each in evidence_in(value))
+    if isinstance(owner, (LibraryObject, Instance)):
+        evidence |= owner.evidence
+    evidence = frozenset(
+        each
+        for each in evidence
+        if (each.about == "device" and cpu) or (each.about in ("grad", "kind") and grad is False)
+    )
+    tensor = Tensor(
+        cpu,
+        grad,
+        dtype,
+        is_number=promise.reduces,
+        device_taint=taint,
+        evidence=evidence,
+        param_taint=grad is not False and _learns(frame, promise, owner, arguments),
+    )
+    kept = [_value_of(frame, word, tensor, owner, arguments) for word in promise.returns]
+    return kept[0] if len(kept) == 1 else sequence_of(kept)
+
+
+def _learns(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
+    if frame.mode is False and promise.grad != "own":
+        return False
+    if promise.grad == "own" and promise.returns == ("unknown",):
+        return False
+    if promise.grad in ("self", "own", "both", "some of both") and owner is not None:
+        is_learner = isinstance(owner, Instance) and frame.analysis.classes.is_module(owner.cls)
+        is_learner = is_learner or (isinstance(owner, LibraryObject) and is_module([owner.name]))
+        if is_learner and tensor_facts_of(owner)[1] is not False:
+            return True
+    return have_param_taint(_operands(promise.grad, None, arguments) or [])
+
+
+def _value_of(frame: Frame, word: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
+    """What a word in the `returns` of a row stands for: `mapping`, `tuple:2`."""
+    kind, _, detail = word.partition(":")
+    given = arguments.positional
+    taint = tensor.device_taint
+    unknown = Unknown(Reason.LIBRARY, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
+    unknown = unknown._replace(param_taint=tensor.param_taint)
+    if kind in _SIMPLE:
+        return _SIMPLE[kind](tensor, detail)
+    if kind in ("object", "sequence"):
+        made = LibraryObject(detail, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
+        return made if kind == "object" else Sequence(None, made if detail else tensor)
+    if kind == "recurrent":
+        return tensor if given and isinstance(given[0], Tensor) else unknown
+    if kind == "self" and owner is not None:
+        return owner
+    if kind == "splits":
+        return Sequence(None, LibraryObject("torch.utils.data.Subset", arguments=arguments))
+    if isinstance(owner, LibraryObject):
+        found = of_owner(frame, kind, detail, tensor, owner, arguments)
+        if found is not None:
+            return found
+    of_given = _OF_GIVEN.get(kind) if given else None
+    if of_given is not None:
+        return of_given(frame, given)
+    return collate(frame.item(given[0]), unknown, frame.mode) if kind == "collated" and given else unknown
+
+
+def _prepared(frame: Frame, given: tuple[Value, ...]) -> Value:
+    values = [prepared(frame, each) for each in given]
+    return values[0] if len(values) == 1 else sequence_of(values)
+
+
+def _operation(frame: Frame, given: tuple[Value, ...]) -> Value:
+    return combine([each.element if isinstance(each, Sequence) else each for each in given], frame.mode)
+
+
+def _chained(frame: Frame, given: tuple[Value, ...]) -> Value:
+    return join_all(map(frame.item, given))
+
+
+_OF_GIVEN: dict[str, Callable[[Frame, tuple[Value, ...]], Value]] = {
+    "first": lambda _, given: given[0],
+    "prepared": _prepared,
+    "second": lambda _, given: given[1] if len(given) > 1 else Unknown(Reason.LIBRARY),
+    "operation": _operation,
+    "item": lambda frame, given: frame.item(given[0]),
+    "iterator": lambda frame, given: Sequence(None, frame.item(given[0])),
+    "chain": lambda frame, given: Sequence(None, _chained(frame, given)),
+    "flattened": lambda frame, given: Sequence(None, frame.item(_chained(frame, given))),
+    "tuples": lambda frame, given: Sequence(None, sequence_of(list(map(frame.item, given)))),
+}
+
+
+_SIMPLE: dict[str, Callable[[Tensor, str], Value]] = {
+    "saved": lambda tensor, _: Unknown(Reason.SAVED, tensor.on_cpu, evidence=tensor.evidence),
+    "tensor": lambda tensor, _: tensor,
+    "optionals": lambda tensor, _: Sequence(None, join_all((tensor, NONE))),
+    "tuple": lambda tensor, detail: Sequence((tensor,) * int(detail), tensor),
+    "mapping": lambda tensor, _: Mapping((), tensor),
+    "pairs": lambda tensor, _: Sequence(None, Sequence((NonTensor("str"), tensor), tensor)),
+    "plain": lambda _, detail: NonTensor(detail or "library value"),
+    "none": lambda *_: NONE,
+    "nothing": lambda *_: NOTHING,
+    "device": lambda tensor, _: Device(tensor.on_cpu, device_taint=DeviceTaint(0 if tensor.on_cpu else 2)),
+    "foreign": lambda _, detail: OtherFramework(detail),
+}

@@ -1,0 +1,429 @@
+"""Runs statements forward: branches are joined, loops are gone through twice at most."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import calls, containers, habits, narrowing
+from tonumpy.engine.interpreter.contexts import enter_context
+from tonumpy.engine.interpreter.frame import UNREAD, Frame, join_env, place_of
+from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
+from tonumpy.engine.names.bindings import imports_of, registered
+from tonumpy.engine.values.joins import join, join_all, outlived
+from tonumpy.engine.values.value_facts import have_param_taint, members, truth_of
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Arguments,
+    Class,
+    Constant,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    Sequence,
+    Symbol,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tonumpy.text.names import last_name, path_of
+from tonumpy.text.recursion import note_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tonumpy.engine.interpreter.frame import Environment
+    from tonumpy.facts import Fact
+
+
+_NOT_IMPLEMENTED = Symbol("builtins.NotImplemented")  # no result: a subclass, or the other operand, gives that
+
+
+def execute(frame: Frame, body: list[ast.stmt]) -> None:
+    """Run a block, up to where nothing is run any more."""
+    for statement in body:
+        if frame.env is None:
+            return
+        frame.row = statement.lineno
+        if frame.seen is None and not frame.analysis.may_go_on():
+            return
+        runner = _RUNNERS.get(statement.__class__)
+        if runner is not None and frame.seen is not None:
+            try:
+                runner(frame, statement)
+            except RecursionError:  # the code is nested too deeply: the statements after it are looked at
+                note_cut()
+        elif runner is not None:
+            runner(frame, statement)
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            _definition(frame, statement)
+
+
+def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
+    """Bind what a target names."""
+    if isinstance(target, ast.Name):
+        frame.bind(
+            target.id, frame.named(value, target.id, is_item=True) if is_item else _as_bound(frame, value, target.id)
+        )
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value, is_item=is_item)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, Sequence(None, frame.item(value)))
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        owner, index = frame.value(target.value), frame.value(target.slice)
+        place = place_of(target)
+        parts = [_with_part(each, index, value) for each in members(owner)]
+        after = join_all(parts)
+        if after is not owner and isinstance(target.value, (ast.Name, ast.Attribute, ast.Subscript)):
+            assign(frame, target.value, after)
+        elif place is not None and isinstance(owner, (Unknown, Instance)):
+            frame.refine(place, value)
+
+
+def _with_part(owner: Value, index: Value, value: Value) -> Value:
+    if isinstance(owner, Tensor) and isinstance(value, (Tensor, Unknown)):
+        if have_param_taint((value,)) and owner.requires_grad is False:
+            return owner._replace(requires_grad=value.requires_grad, param_taint=True)
+        return owner
+    return containers.stored(owner, index, value)
+
+
+def _as_bound(frame: Frame, value: Value, name: str) -> Value:
+    """A variable that is named like an index, a loader or a dataset."""
+    return habits.by_binding(frame, value, name)
+
+
+def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    path = path_of(target)
+    owner = frame.value(target.value)
+    if target.attr in ("requires_grad", "data", "grad") and isinstance(owner, (Tensor, Instance, LibraryObject)):
+        if target.attr == "requires_grad":
+            truth = truth_of(value)
+            after = owner._replace(requires_grad=truth, is_given=False) if isinstance(owner, Tensor) else owner
+            if isinstance(target.value, (ast.Name, ast.Attribute, ast.Subscript)) and after is not owner:
+                assign(frame, target.value, after)
+        return
+    if path is not None:
+        frame.bind(path, value)
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value, *, is_item: bool) -> None:
+    has_star = any(isinstance(each, ast.Starred) for each in targets)
+    for place, target in enumerate(targets):
+        found: Value = NOTHING
+        for each in members(value):
+            if isinstance(each, Constant):
+                continue
+            fields = frame.analysis.classes.fields(each) if isinstance(each, Instance) else None
+            items = tuple(fields.values()) if fields else each.items if isinstance(each, Sequence) else None
+            is_known = items is not None and len(items) == len(targets) and not has_star
+            found = join(found, items[place] if items is not None and is_known else frame.item(each))
+        assign(frame, target, UNREAD if found is NOTHING and not members(value) else found, is_item=is_item)
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    value = frame.value(node.value)
+    call = node.value
+    if isinstance(call, ast.Call):
+        name = last_name(call.func)
+        if name in GRAD_SETTERS and call.args:
+            frame.mode = truth_of(frame.value(call.args[0]))
+        elif name in ("exit", "_exit", "abort") and isinstance(call.func, ast.Attribute):
+            frame.leave()
+        elif name in ("register_buffer", "register_parameter", "add_state") and isinstance(call.func, ast.Attribute):
+            _register(frame, call)
+        elif isinstance(value, Sequence) and value.items is not None and name is None:
+            return
+
+
+def _register(frame: Frame, call: ast.Call) -> None:
+    """`self.register_buffer("mean", x)` stores `self.mean`."""
+    made = registered(call)
+    if made is not None:
+        assign(frame, made[0], frame.value(made[1]))
+
+
+def _assignment(frame: Frame, node: ast.Assign) -> None:
+    value = frame.value(node.value)
+    for target in node.targets:
+        if frame.seen is not None and isinstance(target, ast.Subscript):
+            given = Arguments((frame.value(target.slice), value))
+            frame.seen.call(id(target), frame.value(target.value), given, frame.mode)
+        assign(frame, target, value)
+    flag = frame.flags.get(getattr(node.targets[0], "id", "")) if frame.flags else None
+    if flag is not None and isinstance(value, Constant) and value.value is (not flag):
+        frame.leave()  # where the flag is as it is said to be, this has not run
+    if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
+        narrowing.note_test(frame, node.targets[0].id, node.value)
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
+    declared = frame.analysis.parameters.annotated(frame.module, node.annotation)
+    if node.value is not None:
+        value = frame.analysis.parameters.combined(frame.value(node.value), declared)
+        assign(frame, node.target, value)
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> None:
+    before, operand = frame.value(node.target), frame.value(node.value)
+    if frame.seen is not None:
+        frame.seen.call(id(node), before, Arguments((operand,)), frame.mode)
+    if isinstance(before, Sequence):
+        value: Value = Sequence(None, join(before.element, frame.item(operand)))
+    elif isinstance(before, Mapping):
+        value = before
+    else:
+        value = calls.operator_value(frame, node.op, before, operand)
+        if isinstance(value, Tensor) and isinstance(before, Tensor):
+            value = value._replace(on_cpu=value.on_cpu if before.on_cpu is None else before.on_cpu, dtype=before.dtype)
+    assign(frame, node.target, value)
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    frame.value(node.test)
+    truth = narrowing.constant_test(frame, node.test)
+    before = frame.env
+    after: Environment | None = None
+    mode: list[Fact] = []
+    for body, holds in ((node.body, True), (node.orelse, False)):
+        if truth is not None and truth is not holds:
+            continue
+        frame.env = None if before is None else dict(before)
+        mode_before = frame.mode
+        narrowing.narrow(frame, node.test, holds=holds)
+        execute(frame, body)
+        if frame.env is not None:
+            mode.append(frame.mode)
+        frame.mode = mode_before
+        if after is not None and frame.env is not None and _asks_for_accelerator(node.test):
+            for name, value in after.items():
+                other = frame.env.get(name)
+                if isinstance(value, Tensor) and value.on_cpu and isinstance(other, (Tensor, Unknown)):
+                    frame.env[name] = other._replace(on_cpu=other.on_cpu is not False or None)
+        after = _joined(after, frame.env)
+    frame.env = after
+    if mode:
+        frame.mode = mode[0] if all(each is mode[0] for each in mode) else None
+    if after is None and before is not None:
+        frame.last_env = before
+
+
+def _asks_for_accelerator(test: ast.expr) -> bool:
+    """`if torch.cuda.is_available():`, `if use_cuda:`: where it does not hold, all is on the CPU."""
+    name = (last_name(test.func if isinstance(test, ast.Call) else test) or "").lower()
+    return name == "is_available" or (not isinstance(test, ast.Call) and ("cuda" in name or "gpu" in name))
+
+
+def _joined(first: Environment | None, second: Environment | None) -> Environment | None:
+    """As join_env; what one branch has made anew without a grad speaks for what the other has left."""
+    if first is not None and second is not None:
+        for name in first.keys() & second.keys():
+            one, other = first[name], second[name]
+            if one is not other and isinstance(one, Tensor) and isinstance(other, Tensor):
+                first[name], second[name] = outlived(one, other), outlived(other, one)
+    return join_env(first, second)
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    iterated = frame.value(node.iter)
+    is_empty = isinstance(iterated, Sequence) and iterated.items == () and iterated.element is NOTHING
+    if not is_empty:
+        _loop(frame, node, lambda: assign(frame, node.target, frame.item(iterated), is_item=True))
+    execute(frame, node.orelse)
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    def enter() -> None:
+        frame.value(node.test)
+        narrowing.narrow(frame, node.test, holds=True)
+
+    is_endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    _loop(frame, node, enter, is_endless=is_endless)
+    execute(frame, node.orelse)
+
+
+def _loop(
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, enter: Callable[[], None], *, is_endless: bool = False
+) -> None:
+    """The body once, and once more where it has changed what it reads."""
+    before = frame.env
+    breaks, continues = frame.breaks, frame.continues
+    left: Environment | None = None
+    ended: Environment | None = None
+    for _ in range(2):
+        frame.breaks, frame.continues = [], []
+        frame.env = None if before is None else dict(before)
+        enter()
+        execute(frame, node.body)
+        ended = frame.env
+        for env in frame.continues:
+            ended = join_env(ended, env)
+        for env in frame.breaks:
+            left = join_env(left, env)
+        again = join_env(before, ended)
+        if before is None or again is None or all(again.get(name) == value for name, value in before.items()):
+            break
+        before = again
+    frame.breaks, frame.continues = breaks, continues
+    after = join_env(None if is_endless else before, ended)
+    if is_endless:
+        after = None
+    frame.env = join_env(after, left)
+    if frame.env is None and before is not None:
+        frame.last_env = before
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    mode = frame.mode
+    catches = False
+    for item in node.items:
+        value = enter_context(frame, item.context_expr)
+        catches = catches or last_name(getattr(item.context_expr, "func", item.context_expr)) in ("suppress", "raises")
+        if item.optional_vars is not None:
+            assign(frame, item.optional_vars, value)
+    before = dict(frame.env) if catches and frame.env is not None else None
+    execute(frame, node.body)
+    frame.env = join_env(frame.env, before) if catches else frame.env
+    frame.mode = mode
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    before = None if frame.env is None else dict(frame.env)
+    execute(frame, node.body)
+    if frame.env is not None:
+        execute(frame, node.orelse)
+    after = frame.env
+    thrown = join_env(before, after if after is not None else None)
+    for handler in node.handlers:
+        frame.env = None if thrown is None else dict(thrown)
+        if handler.name:
+            frame.bind(handler.name, NonTensor("exception"))
+        execute(frame, handler.body)
+        after = join_env(after, frame.env)
+    frame.env = after
+    if node.finalbody:
+        if after is None and before is not None:
+            frame.env = dict(before)
+            execute(frame, node.finalbody)
+            frame.leave()
+        else:
+            execute(frame, node.finalbody)
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    subject = frame.value(node.subject)
+    before, after = frame.env, frame.env
+    for case in node.cases:
+        frame.env = None if before is None else dict(before)
+        for part in ast.walk(case.pattern):
+            if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+                is_all = part is case.pattern or getattr(case.pattern, "name", None) == part.name
+                frame.bind(part.name, subject if is_all else frame.item(subject))
+        if isinstance(case.pattern, (ast.MatchClass, ast.MatchAs)) and isinstance(node.subject, ast.Name):
+            pattern = case.pattern.pattern if isinstance(case.pattern, ast.MatchAs) else case.pattern
+            if isinstance(pattern, ast.MatchClass):
+                path = getattr(case.pattern, "name", None) or node.subject.id
+                narrowing.narrow_to_classes(frame, path, subject, [frame.value(pattern.cls)], holds=True)
+        execute(frame, case.body)
+        after = join_env(after, frame.env)
+    frame.env = after
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    value = Constant(None) if node.value is None else frame.value(node.value)
+    if frame.seen is not None:
+        frame.seen.call(id(node), value, Arguments(()), frame.mode)
+    if value != _NOT_IMPLEMENTED:
+        frame.result = join(frame.result, frame.begun(value) if frame.analysis.tells_origins else value)
+    frame.leave()
+
+
+def _break(frame: Frame, _: ast.stmt) -> None:
+    if frame.env is not None:
+        frame.breaks.append(frame.env)
+    frame.leave()
+
+
+def _continue(frame: Frame, _: ast.stmt) -> None:
+    if frame.env is not None:
+        frame.continues.append(frame.env)
+    frame.leave()
+
+
+def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
+    for name, imported in imports_of(node):
+        if name != "*":
+            frame.bind(name, frame.analysis.names.import_value(frame.module, imported))
+
+
+def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    if isinstance(frame.node, ast.ClassDef):
+        return
+    if frame.seen is not None:
+        _see_definition(frame, node)
+    around = None if isinstance(frame.node, ast.Module) else frame
+    if isinstance(node, ast.ClassDef):
+        frame.bind(node.name, Class(node, frame.module, around))
+    else:
+        frame.bind(node.name, Function(node, frame.module, frame.owner if around else None, around))
+
+
+def _see_definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    """Decorators and defaults run where the definition stands, and so does the body of a class."""
+    for decorator in node.decorator_list:
+        frame.value(decorator)
+    if isinstance(node, ast.ClassDef):
+        return
+    for default in (*node.args.defaults, *node.args.kw_defaults):
+        if default is not None:
+            frame.value(default)
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    frame.value(node.test)
+    if node.msg is not None and frame.seen is not None:
+        frame.value(node.msg)
+    narrowing.narrow(frame, node.test, holds=True)
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    if node.exc is not None:
+        frame.value(node.exc)
+    frame.leave()
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name) and frame.env is not None:
+            frame.env.pop(target.id, None)
+        elif isinstance(target, ast.Subscript):
+            frame.value(target)
+
+
+_RUNNERS: dict[type, Callable[[Frame, ast.Any], None]] = {  # type: ignore[name-defined]
+    ast.Expr: _expression,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    getattr(ast, "TryStar", ast.Try): _try,
+    ast.Match: _match,
+    ast.Return: _return,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Assert: _assert,
+    ast.Raise: _raise,
+    ast.Delete: _delete,
+}

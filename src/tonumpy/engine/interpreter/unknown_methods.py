@@ -1,0 +1,140 @@
+"""Methods of values that are no tensor, or of unknown kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import habits
+from tonumpy.engine.interpreter.devices import device_after_to
+from tonumpy.engine.interpreter.members import subscript_of
+from tonumpy.engine.interpreter.torch_calls import TORCH_WORDS, tensor_method
+from tonumpy.engine.knowledge import arrays, torch_api
+from tonumpy.engine.knowledge.habits import is_named
+from tonumpy.engine.knowledge.methods import (
+    GIVE_NO_TENSOR,
+    METHODS_OF_TEXT,
+    OF_CONTAINERS,
+)
+from tonumpy.engine.values.evidence import only
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import (
+    dtype_of,
+)
+from tonumpy.engine.values.values import (
+    Arguments,
+    Constant,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    OtherFramework,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
+
+
+_OUT_OF_CONTAINER = {
+    "get": Reason.TAKEN_OUT,
+    "pop": Reason.TAKEN_OUT,
+    "popitem": Reason.TAKEN_OUT,
+    "items": Reason.ITEM,
+}
+_OUT_OF_TABLES = {"tolist": "list", "to_list": "list", "item": "number", "to_numpy": "numpy.ndarray"}
+_OTHER_TENSORS: dict[object, Value] = {
+    "np": NonTensor("numpy.ndarray"),
+    "tf": OtherFramework("tensorflow"),
+    "jax": OtherFramework("jax"),
+}
+
+
+def call_plain(frame: Frame, receiver: NonTensor, name: str, arguments: Arguments) -> Value:
+    held = receiver.dimensions
+    dimensions = None if held is None else arrays.made_by_method(held, name, arguments)
+    if name in _OUT_OF_TABLES and receiver.what.startswith("pandas."):
+        return NonTensor(_OUT_OF_TABLES[name])
+    if "." in receiver.what:
+        return receiver if held is None else receiver._replace(dimensions=dimensions)
+    if name in TORCH_WORDS:  # a key, most often, taken for a text or number
+        return call_unknown(frame, Unknown(Reason.CONTENT), name, arguments)
+    return NonTensor(f"result of {name}", dimensions)
+
+
+def call_constant(_: Frame, receiver: Constant, name: str, arguments: Arguments) -> Value:
+    given = [each.value for each in arguments.positional if isinstance(each, Constant)]
+    is_known = len(given) == len(arguments.positional) and not arguments.named and not arguments.has_star
+    if isinstance(receiver.value, str) and name in METHODS_OF_TEXT and is_known:
+        try:
+            return Constant(getattr(receiver.value, name)(*given))
+        except (TypeError, ValueError):
+            pass
+    return NonTensor("str" if isinstance(receiver.value, str) else f"result of {name}")
+
+
+def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
+    frameworks = frame.module.frameworks
+    if name in GIVE_NO_TENSOR:
+        return NonTensor(f"result of {name}", 0 if name == "numpy" and frameworks.only_torch_says else None)
+    if name in OF_CONTAINERS:
+        return _part_of_container(frame, receiver, name, arguments)
+    if name == "split" and (arguments.get(0, "sep") is None or isinstance(arguments.get(0, "sep"), Constant)):
+        given = arguments.get(0, "sep")
+        if arguments.named_value("split_size") is None and not isinstance(getattr(given, "value", ""), int):
+            return Sequence(None, NonTensor("str"))
+    if name in ("eval", "train") and not arguments.values() and frameworks.only_torch_says:
+        evidence = only(receiver.evidence, "device")
+        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=evidence, device_taint=receiver.device_taint)
+    if name == "state_dict" and frameworks.only_torch_says:
+        return Mapping((), Tensor(receiver.on_cpu, False, device_taint=receiver.device_taint))
+    if is_named("collate-function", name):
+        return habits.believe_data(frame, Unknown(Reason.LIBRARY), "collate-function", f"`{name}` makes a batch")
+    is_tensors = torch_api.tensor_method(name) is not None or name in ("cpu", "cuda", "to", "detach")
+    if receiver.is_no_tensor and is_tensors:
+        return Unknown(receiver.reason, is_no_tensor=True)
+    if not is_tensors:
+        learns = receiver.param_taint and frame.mode is not False and name in ("forward", "__call__")
+        made = frame.fresh(Reason.METHOD)
+        if receiver.reason is Reason.DATASET and isinstance(made, Unknown):
+            made = made._replace(requires_grad=False)
+        return made._replace(param_taint=learns) if isinstance(made, Unknown) else made
+    asked = arguments.named_value("return_tensors")
+    if isinstance(asked, Constant) and asked.value in _OTHER_TENSORS:
+        return _OTHER_TENSORS[asked.value]
+    result = tensor_method(receiver, name, arguments, frame.mode)
+    if not isinstance(result, Tensor):
+        return frame.fresh(Reason.of_method(name)) if result is None else result
+    named = arguments.named_value("dim") or (name in ("sort", "argsort") and arguments.named_value("descending"))
+    given_first = (*arguments.positional[:2], arguments.named_value("dtype"))
+    is_cast = name in ("to", "type") and any(dtype_of(each) is not None for each in given_first)
+    speaks_torch = name in TORCH_WORDS or bool(named) or is_cast
+    if (name == "cpu" and not frameworks.speaks_of_torch) or (
+        name in ("cpu", "cuda", "detach") and frameworks.hands_out_wrappers
+    ):
+        speaks_torch = False
+    if speaks_torch and frameworks.only_torch_says:
+        is_shared = name in frameworks.shared_words and not (
+            frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
+        )
+        return result._replace(certainty="possible" if is_shared else "likely")
+    is_obscure = receiver.reason is Reason.DATASET or (name == "to" and device_after_to(True, arguments) is not True)
+    reason = Reason.of_method(name) if is_obscure else receiver.reason
+    made = Unknown(reason, result.on_cpu, result.requires_grad, evidence=result.evidence)
+    return made._replace(device_taint=result.device_taint, param_taint=result.param_taint)
+
+
+def _part_of_container(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    inner = receiver._replace(reason=_OUT_OF_CONTAINER.get(name, Reason.CONTENT), is_no_tensor=name == "copy")
+    if receiver.reason is Reason.SAVED and name != "copy":
+        inner = receiver._replace(requires_grad=False)
+    if name == "items":
+        return Sequence(None, Sequence((NonTensor("key"), inner), inner))
+    if name in ("get", "pop") and arguments.positional:
+        default = arguments.positional[1] if len(arguments.positional) > 1 else None
+        if isinstance(default, Constant) and isinstance(default.value, (int, float)) and default.value:
+            return NonTensor("number")
+        return subscript_of(frame, receiver._replace(reason=inner.reason), arguments.positional[0], is_slice=False)
+    return Sequence(None, inner) if name == "values" else inner

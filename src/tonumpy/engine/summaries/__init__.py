@@ -1,0 +1,1 @@
+"""What functions, attributes and callers give: runs that are kept."""

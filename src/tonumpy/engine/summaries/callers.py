@@ -1,0 +1,208 @@
+"""The entry of a function from its callers in the module: what they give its parameters, and grad mode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
+from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.summaries.pytest_parameters import given_by_pytest
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, Evidence, Spot, Strength
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.value_facts import (
+    believed,
+    have_param_taint,
+    held_in,
+    mapped,
+    max_device_taint,
+    members,
+    resting_on,
+    tensor_facts,
+    with_evidence,
+)
+from tonumpy.engine.values.values import DeviceTaint, Instance, Tensor, Unknown, Value
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS
+from tonumpy.text.uncommented import uncommented
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tonumpy.engine.interpreter.frame import Frame
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.analysis import Analysis
+    from tonumpy.engine.values.evidence import Basis
+    from tonumpy.engine.values.values import Function
+    from tonumpy.facts import Fact
+    from tonumpy.text.candidates import Site
+
+MAX_CALLERS = 12
+# Decorators under which the calls of the name are still calls of the function.
+_KEEP_CALLERS = frozenset(
+    "staticmethod classmethod cache lru_cache wraps contextmanager jit script compile rank_zero_only override final"
+    " typechecked beartype property cached_property".split()
+).union(GRAD_DECORATORS)
+
+
+class Entry(NamedTuple):
+    """What a function is given: its parameters, grad mode, and what it rests on that this is off.
+
+    `risky`: of these, the join of what callers give that is on a device or requires grad.
+    """
+
+    values: dict[str, Value]
+    mode: Fact
+    evidence: AllEvidence = PROVED
+    risky: Mapping[str, Value] = MappingProxyType({})
+
+
+class Callers:
+    """Finds the calls of functions, and joins what they give."""
+
+    def __init__(self, module: Module, analysis: Analysis, around: Callable[[tuple[ast.AST, ...], int], Frame]) -> None:
+        self._module = module
+        self._analysis = analysis
+        self._around = around
+
+    def entry(self, scopes: tuple[ast.AST, ...], depth: int) -> Entry | None:
+        """What the callers of the innermost scope give it, up to `depth` levels of callers; None if that is open."""
+        node = scopes[-1]
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or _is_called_by_name_alone(node.name):
+            return None
+        function = self._analysis.function_of(self._module, scopes)
+        given = given_by_pytest(self._analysis, function)
+        if given:
+            combined = self._analysis.parameters.combined
+            declared = self._analysis.parameters.declared(function)
+            values = {key: combined(given[key], each) if key in given else each for key, each in declared.items()}
+            return Entry(values, self._analysis.mode_of(function, None))
+        is_closed = self._is_closed(scopes)
+        sites = self._sites(scopes)
+        if not sites or (not is_closed and not decorator_names(node) <= _KEEP_CALLERS):
+            return None
+        if is_closed and self._is_handed_on(scopes, len(sites)):
+            is_closed = isinstance(scopes[-2], FUNCTIONS)
+        joined = self._joined(scopes, function, sites, depth, is_closed=is_closed)
+        if joined is None or is_closed:
+            return joined
+        return None if node.name == "__init__" else self._by_habit(node, function, joined)
+
+    def _sites(self, scopes: tuple[ast.AST, ...]) -> list[Site]:
+        name = _name_called(scopes)
+        rows = self._module.source.rows_with_name(name)
+        sites = find_calls(self._module.source, rows, lambda call: last_name(call.func) == name)
+        return [] if len(sites) > MAX_CALLERS else [e for e in sites if not any(s is scopes[-1] for s in e.scopes)]
+
+    def _is_handed_on(self, scopes: tuple[ast.AST, ...], calls: int) -> bool:
+        """True if the name stands in more places than its definition and its calls."""
+        name = _name_called(scopes)
+        return len(re.findall(rf"\b{name}\b", uncommented(self._module.source.text))) > calls + 1
+
+    def _joined(
+        self, scopes: tuple[ast.AST, ...], function: Function, sites: list[Site], depth: int, *, is_closed: bool
+    ) -> Entry | None:
+        """What some calls give a function; None where one may be of another that is called the same."""
+        parameters, node = self._analysis.parameters, scopes[-1]
+        is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
+        has_receiver = is_method and "staticmethod" not in decorator_names(function.node)
+        joined: dict[str, Value] = {}
+        risky: dict[str, Value] = {}
+        modes: list[Fact] = []
+        for site in sites:
+            seen = self._around(site.scopes, depth - 1).seen
+            record = None if seen is None else seen.calls.get(id(site.call))
+            if seen is None or record is None:
+                continue
+            if id(node) not in seen.callees.get(id(site.call), ()):
+                if is_method and not is_closed:
+                    return None  # what else has a method of this name is not known
+                continue
+            receiver = None
+            if has_receiver and function.owner is not None:
+                receiver = record[0] if isinstance(record[0], Instance) else Instance(function.owner)
+            for key, value in parameters.bound(function, receiver, record[1]).items():
+                joined[key] = join(joined[key], value) if key in joined else value
+                if is_at_risk(value, record[2]):
+                    value = resting_on(value, called_at(function, self._module, site))
+                    risky[key] = join(risky[key], value) if key in risky else value
+            modes.append(record[2])
+        if not modes:
+            return None
+        first = parameters.receiver_of(function)
+        if first is not None:
+            joined[first] = parameters.declared(function)[first]
+        mode = modes[0] if all(each is modes[0] for each in modes) else None
+        return Entry(joined, self._analysis.mode_of(function, mode), risky=risky)
+
+    def _by_habit(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, joined: Entry
+    ) -> Entry | None:
+        """The entry of a public function: callers in its module raise findings, and silence them by habit alone."""
+        where = Spot(self._module.filename, node.lineno, self._module.disabled_habits)
+        basis = where.habit("callers-in-module", f"`{node.name}` is public, but its module calls it only without grad")
+        if basis is None:
+            return None
+        declared = self._analysis.parameters.declared(function)
+        values = {
+            key: joined.risky.get(key) or _without_grad(value, joined.values[key], basis)
+            for key, value in declared.items()
+        }
+        own = self._analysis.mode_of(function, None)
+        is_off = own is None and joined.mode is False
+        return Entry(values, False if is_off else own, basis.about("grad mode") if is_off else PROVED)
+
+    def _is_closed(self, scopes: tuple[ast.AST, ...]) -> bool:
+        """True if all calls of a function are in its module: it is nested, private, or of a test or script."""
+        node, module = scopes[-1], self._module
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if isinstance(scopes[-2], FUNCTIONS):
+            return True
+        if not decorator_names(node) <= _KEEP_CALLERS:
+            return False
+        if node.name.startswith("_") and not node.name.endswith("__"):
+            return True
+        if module.use.is_test or module.text.is_notebook:
+            return True
+        return module.use.is_script and not module.use.is_in_package
+
+
+def is_at_risk(value: Value, mode: Fact) -> bool:
+    """True if a tensor in the value is on a device, or requires grad where grad mode is on."""
+    if isinstance(value, Instance):
+        return False
+    tensors = [each for each in held_in(value) if isinstance(each, (Tensor, Unknown))]
+    if any(each.on_cpu is False or each.device_taint is DeviceTaint.CHOSEN for each in tensors):
+        return True
+    return mode is True and have_param_taint(tensors)
+
+
+def called_at(function: Function, module: Module, site: Site) -> AllEvidence:
+    """What the facts of a parameter rest on that a call gives."""
+    name, row = getattr(function.node, "name", "function"), site.call.lineno
+    return frozenset(
+        Evidence(Strength.CALLERS, about, name, "called here", module.filename, row) for about in ("device", "grad")
+    )
+
+
+def _name_called(scopes: tuple[ast.AST, ...]) -> str:
+    node, around = scopes[-1], scopes[-2]
+    name: str = getattr(node, "name", "")
+    return around.name if name == "__init__" and isinstance(around, ast.ClassDef) else name
+
+
+def _is_called_by_name_alone(name: str) -> bool:
+    """True for `forward` and special methods, which are called in ways that do not spell their name."""
+    return name == "forward" or (name.startswith("__") and name != "__init__")
+
+
+def _without_grad(declared: Value, given: Value, basis: Basis) -> Value:
+    """A parameter that calls in sight give without grad."""
+    if isinstance(declared, (Tensor, Unknown)):
+        if declared.requires_grad is None and tensor_facts(given)[1] is False:
+            return believed(declared, basis, requires_grad=False)
+        return with_evidence(declared, max_device_taint(members(given)), have_param_taint((given,)))
+    return mapped(declared, lambda part: _without_grad(part, given, basis))

@@ -1,0 +1,95 @@
+"""Callers in other files that bring a risk to a function: what they give raises findings, and silences none."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.project import path_of_module
+from tonumpy.engine.summaries.callers import called_at, is_at_risk
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.value_facts import resting_on
+from tonumpy.engine.values.values import Instance, Value
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.names import last_name
+from tonumpy.text.prefilter import may_hold_risks
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Iterator
+
+    from tonumpy.engine.interpreter.frame import Frame
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.analysis import Analysis
+    from tonumpy.facts import Fact
+    from tonumpy.text.candidates import Site
+
+MAX_FILES = 6
+MAX_CALLS = 12
+MIN_NAME = 4  # letters: shorter names stand in every file
+_CALLED = r"%s(?<!\w%s)\s*\("
+
+
+class Risky(NamedTuple):
+    """What the callers that bring a risk give, joined, and grad mode there."""
+
+    values: dict[str, Value]
+    mode: Fact
+
+
+class CallersElsewhere:
+    """Finds the calls of a module's functions in other files of the repository."""
+
+    def __init__(self, module: Module, analysis: Analysis, run: Callable[[Module, Site], Frame]) -> None:
+        self._module = module
+        self._analysis = analysis
+        self._run = run
+
+    def risky(self, scopes: tuple[ast.AST, ...]) -> Risky | None:
+        """What calls in other files give the innermost scope, of those that give something at risk."""
+        node = scopes[-1]
+        if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or decorator_names(node):
+            return None
+        if len(node.name) < MIN_NAME or node.name.startswith("_") or self._module.text.is_notebook:
+            return None
+        function = self._analysis.function_of(self._module, scopes)
+        joined: dict[str, Value] = {}
+        modes: list[Fact] = []
+        for module, site in self._calls(node.name):
+            seen = self._run(module, site).seen
+            record = None if seen is None else seen.calls.get(id(site.call))
+            if seen is None or record is None or id(node) not in seen.callees.get(id(site.call), ()):
+                continue
+            _, arguments, mode = record
+            if not any(is_at_risk(each, mode) for each in arguments.values()):
+                continue
+            rests = called_at(function, module, site)
+            for key, value in self._analysis.parameters.bound(function, None, arguments).items():
+                value = value if isinstance(value, Instance) else resting_on(value, rests)
+                joined[key] = join(joined[key], value) if key in joined else value
+            modes.append(mode)
+        if not modes:
+            return None
+        mode = modes[0] if all(each is modes[0] for each in modes) else None
+        return Risky(joined, self._analysis.mode_of(function, mode))
+
+    def _calls(self, name: str) -> Iterator[tuple[Module, Site]]:
+        """The calls by this name, in the order of the files and of their texts."""
+        repository = self._module.project.repositories.around(self._module.folder)
+        own = os.path.abspath(self._module.filename)
+        paths = [] if repository is None else [each for each in repository.naming(name, _CALLED) if each != own]
+        if len(paths) > MAX_FILES:
+            return
+        count = 0
+        for path in sorted(paths):
+            module = self._module.project.module_at(path_of_module(path))
+            if module is None or not may_hold_risks(module.source.text):
+                continue
+            rows = module.source.rows_with_name(name)
+            for site in find_calls(module.source, rows, lambda call: last_name(call.func) == name):
+                count += 1
+                if count > MAX_CALLS:
+                    return
+                yield module, site

@@ -1,0 +1,367 @@
+"""Classes of the repository: their bases, methods and attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.engine.interpreter.promises import keep
+from tonumpy.engine.knowledge.libraries.rows import attribute_promise, is_dataset, is_module, is_operator
+from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.values.dtypes import is_real
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Annotation,
+    Arguments,
+    BoundMethod,
+    Class,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+from tonumpy.text.syntax import FUNCTIONS, statements_of
+
+if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.engine.summaries.shared import Analysis
+
+_MOVING_ITSELF = re.compile(r"\bself\.(cuda|to|half|bfloat16)\(")
+_FIELDS = frozenset(("dataclass", "define", "attrs", "frozen", "s", "dataclasses"))
+
+
+# What stands behind `self.name` where that is assigned, filled or moved; and before a name that is registered. They
+# are found in the text, so that no other method need be parsed.
+_STORING = re.compile(
+    r"(?:\[[^\]\n]*\])*(?:[ \t]*(?:=(?!=)|:[^=\n]*=(?!=)|[-+*/|&@%^]=|,[^=\n()]*=(?!=)|in\b|:\n)"
+    r"|\.(?:append|extend|insert|add|update|setdefault|cuda|to|cpu|half|bfloat16|requires_grad_)\()"
+)
+_HOLDING = re.compile(r"(?:register_buffer|register_parameter|add_state)\(\s*(?:name\s*=\s*)?[\"']$")
+_SETTING = re.compile(r"\bsetattr\(\s*self,\s*[\"']$")
+
+
+class Members(NamedTuple):
+    """What the body of a class defines: its methods, all its functions, setters too, and what binds other names."""
+
+    methods: dict[str, FunctionNode]
+    functions: list[FunctionNode]
+    bound: dict[str, ast.Assign | ast.AnnAssign]
+
+
+class Classes:
+    """Answers about classes, each worked out once."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._members: dict[int, Members] = {}
+        self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
+        self._attributes: dict[object, Value] = {}
+        self._fields: dict[Class, dict[str, Value] | None] = {}
+        self._modules: dict[Class, bool] = {}
+        self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
+        self._stores: dict[object, dict[str, Value]] = {}
+
+    def members(self, cls: Class) -> Members:
+        known = self._members.get(id(cls.node))
+        if known is None:
+            known = self._members[id(cls.node)] = cls.module.derived(_members_of, cls.node)
+        return known
+
+    def _bases(self, cls: Class) -> tuple[list[Class], list[str]]:
+        known = self._ancestors.get(cls)
+        if known is not None:
+            return known
+        self._ancestors[cls] = ([cls], [])  # a class that extends itself
+        ours, theirs = [cls], []
+        frame = self._analysis.frame_around(cls)
+        for node in cls.node.bases:
+            base = frame.value(node.value if isinstance(node, ast.Subscript) else node)
+            if isinstance(base, Class):
+                inner, outer = self._bases(base)
+                ours += [each for each in inner if each not in ours]
+                theirs += outer
+            elif isinstance(base, Symbol):
+                theirs.append(base.name)
+            elif isinstance(base, (LibraryObject, Unknown)):
+                theirs.append("")
+        self._ancestors[cls] = ours, theirs
+        return ours, theirs
+
+    def ancestors(self, cls: Class) -> list[Class]:
+        """The class and those of the repository that it extends, nearest first."""
+        return self._bases(cls)[0]
+
+    def library_bases(self, cls: Class) -> list[str]:
+        return [each for each in self._bases(cls)[1] if each and each != "builtins.object"]
+
+    def is_module(self, cls: Class) -> bool:
+        known = self._modules.get(cls)
+        if known is None:
+            known = self._modules[cls] = is_module(self.library_bases(cls))
+        return known
+
+    def is_dataset(self, cls: Class) -> bool:
+        return is_dataset(self.library_bases(cls)) or any("Dataset" in each.node.name for each in self.ancestors(cls))
+
+    def is_operator(self, cls: Class) -> bool:
+        return is_operator(self.library_bases(cls))
+
+    def makes_tensors(self, cls: Class) -> bool:
+        return "torch.Tensor" in self.library_bases(cls)
+
+    def foreign_root(self, cls: Class) -> str | None:
+        return next((root for each in self.library_bases(cls) if (root := foreign_root(each))), None)
+
+    def moves_itself(self, cls: Class) -> bool:
+        """Whether its own code may bring an object somewhere."""
+        return any(_MOVING_ITSELF.search(self._analysis.text_of(each)) for each in self.ancestors(cls))
+
+    def method(self, cls: Class, name: str) -> Function | None:
+        for owner in self.ancestors(cls):
+            node = self.members(owner).methods.get(name)
+            if node is not None:
+                return Function(node, owner.module, owner, owner.closure)
+        return None
+
+    def lacks(self, cls: Class, name: str) -> bool:
+        """Whether all of a class is in sight, and it has no attribute of this name."""
+        ours, theirs = self._bases(cls)
+        if any(each != "builtins.object" for each in theirs):
+            return False
+        members = [self.members(each) for each in ours]
+        if any("__getattr__" in each.methods or name in each.methods or name in each.bound for each in members):
+            return False
+        return not any(self._writers(each, name) for each in ours)
+
+    def fields(self, value: Instance) -> dict[str, Value] | None:
+        """What a NamedTuple or data class was made of; None of another class."""
+        if value.cls not in self._fields:
+            self._fields[value.cls] = self._declared_fields(value.cls)
+        declared = self._fields[value.cls]
+        if declared is None or value.arguments is None:
+            return declared
+        found = dict(declared)
+        for place, (name, promised) in enumerate(declared.items()):
+            given = value.arguments.get(place, name)
+            if given is not None:
+                found[name] = self._analysis.parameters.combined(given, promised)
+        return found
+
+    def _declared_fields(self, cls: Class) -> dict[str, Value] | None:
+        if "__init__" in self.members(cls).methods:
+            return None
+        found: dict[str, Value] = {}
+        is_record = False
+        for owner in reversed(self.ancestors(cls)):
+            is_tuple = any(each.rpartition(".")[2] == "NamedTuple" for each in self.library_bases(owner))
+            if is_tuple or decorator_names(owner.node) & _FIELDS:
+                is_record = True
+                for name, node in self.members(owner).bound.items():
+                    if isinstance(node, ast.AnnAssign):
+                        found[name] = self._analysis.parameters.annotated(owner.module, node.annotation)
+        return found if is_record else None
+
+    def attribute(self, frame: Frame, instance: Instance, name: str) -> Value:
+        """What `instance.name` is."""
+        known = self.attribute_known(frame, instance, name)
+        if known is not None:
+            return known
+        found: Value = Unknown(Reason.of_attribute(name))
+        if self.is_dataset(instance.cls):
+            found = frame.as_data(found)
+        return frame.named(found, name)
+
+    def attribute_known(self, frame: Frame, instance: Instance, name: str) -> Value | None:
+        """What `instance.name` is if a class, or a row of a library, tells."""
+        itself = instance.real or instance
+        for cls in self.ancestors(instance.cls):
+            node = self.members(cls).methods.get(name)
+            if node is not None:
+                return self._method(frame, cls, node, itself)
+        value = self._stored(instance, name)
+        if value is None:
+            value = self._class_attribute(instance.cls, name)
+        if value is not None:
+            return frame.named(self._as_held(itself, name, value), name)
+        bases = self.library_bases(instance.cls)
+        promise = attribute_promise(bases, name)
+        if promise is not None:
+            owner = LibraryObject(bases[0], instance.on_cpu, instance.requires_grad, evidence=instance.evidence)
+            return keep(frame, promise, owner._replace(device_taint=instance.device_taint), Arguments(()))
+        return None
+
+    def _method(self, frame: Frame, owner: Class, node: FunctionNode, itself: Instance) -> Value:
+        function = Function(node, owner.module, owner, owner.closure)
+        names = decorator_names(node)
+        if names & {"property", "cached_property", "lazy_property"} or "getter" in names:
+            return self._analysis.enter(frame, function, itself, Arguments(()))
+        if "staticmethod" in names:
+            return function
+        return BoundMethod(function, owner if "classmethod" in names else itself)
+
+    def class_attribute(self, cls: Class, name: str) -> Value:
+        """What `cls.name` is."""
+        return self._class_attribute(cls, name) or Unknown(Reason.of_attribute(name))
+
+    def _class_attribute(self, cls: Class, name: str) -> Value | None:
+        for owner in self.ancestors(cls):
+            node = self.members(owner).methods.get(name)
+            if node is not None:
+                function = Function(node, owner.module, owner, owner.closure)
+                return BoundMethod(function, cls) if "classmethod" in decorator_names(node) else function
+            bound = self.members(owner).bound.get(name)
+            if bound is not None:
+                declared: Value = Unknown(Reason.ATTRIBUTE)
+                if isinstance(bound, ast.AnnAssign):
+                    declared = self._analysis.parameters.annotated(owner.module, bound.annotation)
+                if bound.value is None or (isinstance(bound.value, ast.Call) and "field" in ast.dump(bound.value.func)):
+                    return Unknown(Reason.ATTRIBUTE) if isinstance(declared, Annotation) else declared
+                value = self._analysis.frame_around(owner).value(bound.value)
+                return self._analysis.parameters.combined(value, declared)
+        return None
+
+    def _stored(self, instance: Instance, name: str) -> Value | None:
+        """The join of what the methods of a class, and of its bases, store in an attribute; None where none does."""
+        fields = self.fields(instance)
+        ancestors = self.ancestors(instance.cls)
+        writers = [(owner, node) for owner in ancestors for node in self._writers(owner, name)]
+        if not writers:
+            return None if fields is None else fields.get(name)
+        key = (instance.cls, instance.arguments, name)
+        known = self._attributes.get(key)
+        if known is not None:
+            return known
+        found: Value = NOTHING if fields is None else fields.get(name, NOTHING)
+        before = self._analysis.cuts
+        constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
+        passed_on: set[int] = set()
+        if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
+            stores = self._stores_of(constructor.owner, constructor.node, instance)
+            found = join(found, stores.get(name, NOTHING))
+            if "__init__(" in self._analysis.text_of(constructor).partition("__init__(")[2]:
+                passed_on = {id(node) for _, node in writers if node.name == "__init__"}
+            passed_on.add(id(constructor.node))
+        for owner, node in writers:
+            if id(node) not in passed_on:
+                stores = self._stores_of(owner, node, instance)
+                found = join(found, stores.get(name, NOTHING))
+        if found is NOTHING:
+            found = Unknown(Reason.ATTRIBUTE)
+        if self._analysis.cuts == before:
+            self._attributes[key] = found
+        return found
+
+    def _writers(self, owner: Class, name: str) -> list[FunctionNode]:
+        """The methods that store an attribute."""
+        key = (id(owner.node), name)
+        known = self._writing.get(key)
+        if known is None:
+            text = self._analysis.text_of(owner)
+            places = [each for each in _places(text, f"self.{name}") if _STORING.match(text, each + 5 + len(name))]
+            places += self._registrations(owner, name, _HOLDING) + self._registrations(owner, name, _SETTING)
+            known = self._writing[key] = []
+            if places:
+                first = min([owner.node.lineno, *(each.lineno for each in owner.node.decorator_list)])
+                rows = [first + text.count("\n", 0, each) for each in places]
+                for each in self.members(owner).functions:
+                    if any(each.lineno <= row <= (each.end_lineno or 0) for row in rows):
+                        known.append(each)
+        return known
+
+    def _registrations(self, owner: Class, name: str, pattern: re.Pattern[str]) -> list[int]:
+        text = self._analysis.text_of(owner)
+        places = [*_places(text, f'"{name}"'), *_places(text, f"'{name}'")]
+        return [each for each in places if pattern.search(text, max(0, each - 60), each + 1)]
+
+    def _stores_of(self, owner: Class, node: FunctionNode, instance: Instance) -> dict[str, Value]:
+        """What one method stores, given nothing but what its parameters declare, or what the object was made of."""
+        constructor = self.method(instance.cls, "__init__") if node.name == "__init__" else None
+        is_made_so = constructor is not None and constructor.node is node
+        arguments = instance.arguments if is_made_so else None
+        key = (id(node), owner, arguments)
+        known = self._stores.get(key)
+        if known is None:
+            if not self._analysis.may_nest():
+                self._analysis.cuts += 1
+                return {}
+            self._stores[key] = {}
+            before = self._analysis.cuts
+            function = Function(node, owner.module, owner, owner.closure)
+            itself = Instance(owner, on_cpu=True if node.name == "__init__" else None)
+            known = self._analysis.stores_of(function, itself, arguments)
+            self._stores[key] = known
+            if self._analysis.cuts != before:
+                self._analysis.provisional.append((self._stores, key))
+        return known
+
+    def _as_held(self, instance: Instance, name: str, value: Value) -> Value:
+        """An attribute between two calls: what a module holds moves with it, and is frozen with it."""
+        if isinstance(value, Union):
+            return join_all(self._as_held(instance, name, each) for each in value.members)
+        if self.is_dataset(instance.cls) and isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
+            return self._analysis.frame_around(instance.cls).as_data(value)
+        if not isinstance(value, (Instance, LibraryObject, Tensor)):
+            return value
+        if isinstance(value, Tensor):
+            owned = self.is_module(instance.cls)
+            is_held = owned and (value.requires_grad is True or self._is_held(instance.cls, name))
+            if not is_held:
+                return value
+            if instance.dtype is not None and (value.requires_grad or is_real(value.dtype)):
+                value = value._replace(dtype=instance.dtype)
+        else:
+            is_moving = self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])
+            if not is_moving:
+                return value
+            if not self.is_module(instance.cls):
+                return value if value.on_cpu is False or value.device_taint else value._replace(on_cpu=None)
+            value = value._replace(dtype=instance.dtype or value.dtype)
+        if instance.requires_grad is False:
+            value = value._replace(requires_grad=False)
+        if value.on_cpu is False:
+            return value
+        taint = max(value.device_taint, instance.device_taint) if instance.on_cpu is None else value.device_taint
+        return value._replace(on_cpu=instance.on_cpu, device_taint=taint)
+
+    def _is_held(self, cls: Class, name: str) -> bool:
+        return any(self._registrations(each, name, _HOLDING) for each in self.ancestors(cls))
+
+
+def _members_of(node: ast.ClassDef) -> Members:
+    methods: dict[str, FunctionNode] = {}
+    functions: list[FunctionNode] = []
+    bound: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for statement in statements_of(node.body):
+        if isinstance(statement, FUNCTIONS):
+            setter = any(isinstance(each, ast.Attribute) and each.attr == "setter" for each in statement.decorator_list)
+            functions.append(statement)
+            if not setter:
+                methods[statement.name] = statement
+        elif isinstance(statement, ast.Assign):
+            bound.update((each.id, statement) for each in statement.targets if isinstance(each, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            bound[statement.target.id] = statement
+    return Members(methods, functions, bound)
+
+
+def _places(text: str, word: str) -> list[int]:
+    """Where a word stands that no letter follows."""
+    found: list[int] = []
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (text[end : end + 1].isalnum() or text[end : end + 1] == "_") or word[-1] in "\"'":
+            found.append(at)
+        at = text.find(word, end)
+    return found

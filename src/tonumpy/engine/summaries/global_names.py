@@ -1,0 +1,148 @@
+"""The global names of modules, each worked out once, from the statements that bind it and no others."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import statements
+from tonumpy.engine.knowledge.symbols import symbol
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.values.joins import join
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Class,
+    Function,
+    ModuleValue,
+    Nothing,
+    Symbol,
+    Unknown,
+    Value,
+)
+from tonumpy.text.syntax import SCOPES
+
+if TYPE_CHECKING:
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.shared import Analysis
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+class Names:
+    """The global names of modules; each is worked out once, from the statements that bind it and no others."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._known: dict[tuple[int, str], Value] = {}
+
+    def global_value(self, module: Module, name: str) -> Value:
+        key = (id(module), name)
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = Unknown(Reason.NAME)  # while it is being worked out
+            before = self._analysis.cuts
+            found = self._find(module, name)
+            known = self._known[key] = self._analysis.own_promises.named(module, name, found) or found
+            if self._analysis.cuts != before:
+                self._analysis.provisional.append((self._known, key))
+        return known
+
+    def _find(self, module: Module, name: str) -> Value:
+        bindings = module.names.bindings.get(name)
+        if not bindings:
+            return self._unbound(module, name)
+        value: Value = NOTHING
+        for binding in (*bindings, *module.derived(_changes_in, module.tree).get(name, ())):
+            if isinstance(binding, Import):
+                found: Value = self.import_value(module, binding)
+            elif isinstance(binding, SCOPES):
+                found = Class(binding, module) if isinstance(binding, ast.ClassDef) else Function(binding, module, None)
+            elif isinstance(binding, (ast.If, ast.While, ast.Try)):
+                continue
+            elif not self._analysis.may_nest():
+                self._analysis.cuts += 1
+                return Unknown(Reason.CUT_SHORT)
+            else:
+                found = self._bound_by(module, name, binding, value)
+            value = found if id(binding) in module.names.unconditional else join(value, found)
+        if name in module.names.global_writers:
+            value = join(value, Unknown(Reason.NAME))
+        return Unknown(Reason.NAME) if isinstance(value, Nothing) else value
+
+    def _unbound(self, module: Module, name: str) -> Value:
+        """A builtin, or what comes by `from x import *`, or by an import in some function."""
+        if name in _BUILTINS:
+            return Symbol(f"builtins.{name}")
+        for star in module.names.bindings.get("*", ()):
+            target = module.resolve(star) if isinstance(star, Import) else None
+            found = None if target is None else self._member(target, name)
+            if found is not None:
+                return found
+        imported = module.names.imports_in_functions.get(name) if name in module.names.imports_in_functions else None
+        return self.import_value(module, imported) if imported is not None else Unknown(Reason.NAME)
+
+    def _bound_by(self, module: Module, name: str, statement: ast.stmt, before: Value) -> Value:
+        """What a name is after a statement in the body of a module."""
+        frame = self._analysis.module_frame(module)
+        if not isinstance(before, Nothing):
+            frame.bind(name, before)
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            statements.assign(frame, statement.target, frame.item(frame.value(statement.iter)), is_item=True)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    statements.assign(frame, item.optional_vars, frame.value(item.context_expr))
+        else:
+            statements.execute(frame, [statement])
+        return (frame.env or frame.last_env).get(name, NOTHING)
+
+    def member(self, module: Module, name: str) -> Value:
+        """What `module.name` is."""
+        found = self._analysis.own_promises.named(module, name, self._member(module, name))
+        return Unknown(Reason.IMPORT) if found is None else found
+
+    def _member(self, module: Module, name: str) -> Value | None:
+        bindings = module.names.bindings
+        if name in bindings:
+            return self.global_value(module, name)
+        inner = module.submodule(name)
+        if inner is not None:
+            return ModuleValue(inner)
+        for star in bindings.get("*", ()):
+            target = module.resolve(star) if isinstance(star, Import) else None
+            if target is not None and target is not module and self._analysis.may_nest():
+                self._analysis.nested += 1
+                found = self._member(target, name)
+                self._analysis.nested -= 1
+                if found is not None:
+                    return found
+        return None
+
+    def import_value(self, module: Module, imported: Import) -> Value:
+        """What an import binds."""
+        own = self._analysis.own_promises
+        if imported.name is None:
+            dotted = imported.module.partition(".")[0] if imported.binds_root else imported.module
+            found = module.project.find(dotted, module.folder)
+            return own.imported(module, imported, symbol(dotted)) if found is None else ModuleValue(found)
+        target = module.resolve(imported)
+        if target is None:
+            unread = Unknown(Reason.IMPORT) if imported.level else symbol(f"{imported.module}.{imported.name}")
+            return own.imported(module, imported, unread)
+        if target is module:
+            inner = module.submodule(imported.name)
+            return Unknown(Reason.IMPORT) if inner is None else ModuleValue(inner)
+        return self.member(target, imported.name)
+
+
+def _changes_in(tree: ast.Module) -> dict[str, list[ast.stmt]]:
+    """The statements of a module's body that call a method of a name: `net.cuda()`, `rows.append(x)`."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        method = call.func if isinstance(call, ast.Call) else None
+        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name):
+            found.setdefault(method.value.id, []).append(statement)
+    return found

@@ -1,0 +1,297 @@
+"""What parameters are: by their annotations, defaults and names, or by what a call gives them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import habits, library
+from tonumpy.engine.knowledge.habits import is_named
+from tonumpy.engine.knowledge.libraries.rows import bases_of
+from tonumpy.engine.names.bindings import decorator_names, defaults_of, parameter_names
+from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.values.joins import join, join_all, sequence_of
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import with_evidence, with_facts_of
+from tonumpy.engine.values.values import (
+    NONE,
+    NOTHING,
+    SOME_CLASS,
+    Annotation,
+    Arguments,
+    Class,
+    Device,
+    DeviceTaint,
+    Function,
+    Instance,
+    LibraryObject,
+    Mapping,
+    NonTensor,
+    Nothing,
+    OtherFramework,
+    Sequence,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+from tonumpy.text.names import last_name
+
+if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.shared import Analysis
+
+_PLAIN = frozenset("int float bool str bytes complex slice range bytearray object_".split())
+_SEQUENCES = frozenset(
+    "list List tuple Tuple set Set frozenset FrozenSet Sequence MutableSequence Iterable Iterator Collection Generator"
+    " deque AsyncIterator AsyncIterable Deque".split()
+)
+_MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
+_WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
+_TENSORS = frozenset(
+    "torch.Tensor torch._tensor.Tensor torch.tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor"
+    " torch.autograd.Variable torchtyping.TensorType".split()
+)
+_INTEGERS = {"LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "ByteTensor": "uint8"}
+_INTEGERS |= {"CharTensor": "int8", "BoolTensor": "bool"}
+_JAXTYPING_INTEGERS = frozenset("Int Int8 Int16 Int32 Int64 UInt UInt8 Integer Bool Shaped_".split())
+_JAXTYPING = frozenset("Float Float32 Float64 Float16 BFloat16 Num Shaped Inexact Complex Real".split())
+_PLAIN_ROOTS = ("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.", "matplotlib.", "h5py.", "sklearn.")
+
+
+def _of_library_class(full: str) -> Value:
+    short = full.rpartition(".")[2]
+    if full.startswith("torch."):
+        made = _of_torch_class(full, short)
+        if made is not None:
+            return made
+    root = foreign_root(full)
+    if root:
+        return OtherFramework(root)
+    if full.startswith("numbers."):
+        return NonTensor("number")
+    is_builtin = full.startswith(("typing.", "collections.", "builtins."))
+    if short in _SEQUENCES and is_builtin:
+        return Sequence(None, Unknown(Reason.ITEM))
+    if short in _MAPPINGS and is_builtin:
+        return Mapping((), Unknown(Reason.ANNOTATION))
+    if full == "builtins.type":
+        return SOME_CLASS
+    if full.startswith("builtins."):
+        return NonTensor(short) if short in _PLAIN else Unknown(Reason.ANNOTATION)
+    if full.startswith(_PLAIN_ROOTS):
+        return NonTensor(full, 1 if short in ("ndarray", "NDArray") else None)
+    if is_builtin or "." not in full:
+        is_text = short in ("Hashable", "Text", "AnyStr", "SupportsInt", "SupportsFloat")
+        return NonTensor(short) if is_text else Unknown(Reason.ANNOTATION)
+    return Tensor(is_given=True) if full in _TENSORS else LibraryObject(full)
+
+
+def _of_torch_class(full: str, short: str) -> Value | None:
+    if full in _TENSORS:
+        return Tensor(is_given=True)
+    if short in _INTEGERS:
+        return Tensor(None, False, _INTEGERS[short])
+    if full.startswith("torch.nn.") and short in ("Parameter", "Buffer", "UninitializedParameter"):
+        return Tensor(None, None)
+    if full == "torch.device":
+        return Device(None)
+    return NonTensor("dtype" if full == "torch.dtype" else full) if full in ("torch.dtype", "torch.Size") else None
+
+
+class Parameters:
+    """Parameters and annotations of functions in any module of the repository."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._declared: dict[object, dict[str, Value]] = {}
+        self._annotated: dict[int, Value] = {}  # by the ids of annotations
+        self._parsed: list[ast.expr] = []
+
+    @staticmethod
+    def names(arguments: ast.arguments) -> list[str]:
+        return parameter_names(arguments)
+
+    def annotated(self, module: Module, node: ast.expr | None) -> Value:
+        """What a parameter, variable or result with this annotation is; Unknown where the annotation does not say."""
+        if node is None:
+            return Unknown(Reason.ANNOTATION)
+        known = self._annotated.get(id(node))
+        if known is None:
+            known = self._annotated[id(node)] = self._annotation(module, node)
+        return known
+
+    def _annotation(self, module: Module, node: ast.expr) -> Value:
+        if isinstance(node, ast.Constant):
+            if node.value is None:
+                return NONE
+            if isinstance(node.value, str):
+                try:
+                    parsed = ast.parse(node.value.strip(), mode="eval").body
+                    self._parsed.append(parsed)  # so that the ids of its nodes stay its own
+                    return self._annotation(module, parsed)
+                except (SyntaxError, ValueError):
+                    pass
+            return Unknown(Reason.ANNOTATION)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            return join(self.annotated(module, node.left), self.annotated(module, node.right))
+        if isinstance(node, ast.Subscript):
+            return self._subscripted(module, node)
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return Unknown(Reason.ANNOTATION)
+        value = self.value_of_class(self._analysis.module_frame(module).value(node))
+        dtype = _INTEGERS.get(last_name(node) or "")
+        return Tensor(None, False, dtype) if dtype is not None and isinstance(value, Tensor) else value
+
+    def _subscripted(self, module: Module, node: ast.Subscript) -> Value:
+        name = last_name(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not parts:
+            return Unknown(Reason.ANNOTATION)
+        if name == "Optional":
+            return join(self.annotated(module, parts[0]), NONE)
+        if name == "Union":
+            return join_all(self.annotated(module, part) for part in parts)
+        if name in _WRAPPERS:
+            return self.annotated(module, parts[0])
+        if name == "Literal":
+            return NonTensor("literal")
+        if name in ("tuple", "Tuple") and not (len(parts) == 2 and getattr(parts[1], "value", None) is Ellipsis):
+            return sequence_of([self.annotated(module, part) for part in parts])
+        if name in _SEQUENCES:
+            return Sequence(None, self.annotated(module, parts[0]))
+        if name in _MAPPINGS:
+            return Mapping((), self.annotated(module, parts[-1]))
+        if name == "Callable":
+            return Unknown(Reason.ANNOTATION)
+        if (name in _JAXTYPING or name in _JAXTYPING_INTEGERS) and len(parts) == 2:
+            array = self.annotated(module, parts[0])
+            is_integral = isinstance(array, Tensor) and name in _JAXTYPING_INTEGERS
+            return Tensor(None, False, "integral") if is_integral else array
+        return self.annotated(module, node.value)
+
+    def value_of_class(self, cls: Value) -> Value:
+        """An object of a class, given what the class's name evaluates to."""
+        if isinstance(cls, Class):
+            return Tensor() if self._analysis.classes.makes_tensors(cls) else Instance(cls)
+        if isinstance(cls, Annotation):
+            return cls.promised
+        if isinstance(cls, (OtherFramework, Mapping)):
+            return cls
+        if cls == NONE:
+            return NONE
+        return _of_library_class(cls.name) if isinstance(cls, Symbol) else Unknown(Reason.ANNOTATION)
+
+    def combined(self, seen: Value, declared: Value) -> Value:
+        """The value `seen`, given the declared kind if its own kind is unknown."""
+        if isinstance(declared, (Unknown, Nothing)):
+            return seen
+        if isinstance(seen, Union) and any(isinstance(each, Unknown) for each in seen.members):
+            return join_all(self.combined(each, declared) for each in seen.members)
+        if isinstance(seen, Tensor) and isinstance(declared, Tensor):
+            certainty = seen.certainty if declared.certainty != "tensor" else "tensor"
+            return seen._replace(dtype=seen.dtype or declared.dtype, certainty=certainty)
+        return with_facts_of(declared, seen) if isinstance(seen, Unknown) else seen
+
+    def declared(self, function: Function) -> dict[str, Value]:
+        """The value of each parameter by its annotation, default and name."""
+        key = (id(function.node), function.owner)
+        known = self._declared.get(key)
+        if known is None:
+            known = self._declared[key] = self._declare(function)
+        return known
+
+    def _declare(self, function: Function) -> dict[str, Value]:
+        node, module = function.node, function.module
+        frame = self._analysis.module_frame(module)
+        frame.row = node.lineno
+        found: dict[str, Value] = {}
+        for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            value = self.annotated(module, parameter.annotation)
+            if isinstance(value, Unknown):
+                value = Unknown(Reason.PARAMETER)
+            found[parameter.arg] = frame.named(value, parameter.arg)
+        if node.args.vararg:
+            inner = self.annotated(module, node.args.vararg.annotation)
+            element = Unknown(Reason.PARAMETER) if isinstance(inner, Unknown) else inner
+            found[node.args.vararg.arg] = Sequence(None, element)
+        if node.args.kwarg:
+            found[node.args.kwarg.arg] = Unknown(Reason.PARAMETER)
+        for name, default in defaults_of(node.args):
+            if isinstance(default, ast.Constant) and default.value is None:
+                found[name] = join(found[name], NONE)
+            elif isinstance(found[name], Unknown) and isinstance(default, ast.Constant):
+                found[name] = NonTensor("literal")
+        owner, first = function.owner, self.receiver_of(function)
+        if first is None or owner is None:
+            if not isinstance(node, ast.Lambda) and is_named("collate-function", node.name) and node.args.args:
+                self._take_for_data(frame, found, [node.args.args[0].arg], "collate-function")
+            return found
+        classes = self._analysis.classes
+        is_new = getattr(node, "name", "") == "__init__" and classes.is_module(owner)
+        is_new = is_new and len(classes.ancestors(owner)) == 1
+        found[first] = Instance(owner, on_cpu=True if is_new else None)
+        bases = [each for name in classes.library_bases(owner) for each in bases_of(name)]
+        for name, value in library.hook_parameters(function, bases).items():
+            taint = value.device_taint if isinstance(value, Unknown) else DeviceTaint.NONE
+            known = found[name]
+            if isinstance(known, Instance):
+                found[name] = known._replace(device_taint=max(known.device_taint, taint))
+            else:
+                found[name] = with_evidence(known, taint, param_taint=False) if taint else value
+        if (
+            getattr(node, "name", "") == "__call__"
+            and is_named("collate-function", owner.node.name)
+            and len(node.args.args) > 1
+        ):
+            self._take_for_data(frame, found, [node.args.args[1].arg], "collate-function")
+        if classes.is_dataset(owner):
+            samples = [name for name in found if is_named("sample-parameter", name)]
+            self._take_for_data(frame, found, samples, "sample-parameter")
+        return found
+
+    @staticmethod
+    def _take_for_data(frame: Frame, found: dict[str, Value], names: list[str], habit: str) -> None:
+        for name in names:
+            found[name] = habits.believe_data(frame, found[name], habit, f"`{name}` is an item of a dataset")
+
+    @staticmethod
+    def receiver_of(function: Function) -> str | None:
+        """`self` of a method; None for plain functions, static and class methods."""
+        node = function.node
+        if function.owner is None or isinstance(node, ast.Lambda) or node not in function.owner.node.body:
+            return None
+        if decorator_names(node) & {"staticmethod", "classmethod"}:
+            return None
+        names = parameter_names(node.args)
+        return names[0] if names else None
+
+    def bound(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
+        """The value of each parameter at a call: the argument, or the default, or what is declared."""
+        node = function.node
+        names = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
+        values = dict(self.declared(function))
+        positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
+        given: dict[str, Value] = dict(zip(names, positional, strict=False))
+        if node.args.kwarg:
+            extra = tuple((name, value) for name, value in arguments.named if name not in values)
+            given[node.args.kwarg.arg] = Mapping(extra, Unknown(Reason.CONTENT) if arguments.has_star else NOTHING)
+        if node.args.vararg:
+            rest = positional[len(names) :]
+            starred = Sequence(None, join_all((*rest, arguments.starred)))
+            given[node.args.vararg.arg] = starred if arguments.has_star else sequence_of(rest)
+        given.update((name, value) for name, value in arguments.named if name in values)
+        if not arguments.has_star:
+            frame = self._analysis.module_frame(function.module)
+            for name, default in defaults_of(node.args):
+                if name not in given:
+                    given[name] = frame.value(default)
+        elif not arguments.hides_names and not isinstance(arguments.starred, Nothing):
+            given.update((name, arguments.starred) for name in names[len(positional) :] if name not in given)
+        for name, value in given.items():
+            if name in values:
+                is_self = isinstance(value, Instance)
+                values[name] = value if is_self else self.combined(value, values[name])
+        return values

@@ -1,0 +1,79 @@
+"""What pytest gives the parameters of tests: the results of fixtures, and the values that `parametrize` lists."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.names.bindings import decorator_names, parameter_names
+from tonumpy.engine.values.joins import join_all
+from tonumpy.engine.values.values import Arguments, Constant, Function, Sequence, Value
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import FUNCTIONS
+
+if TYPE_CHECKING:
+    from tonumpy.engine.names.module import Module
+    from tonumpy.engine.summaries.shared import Analysis
+
+_MAX_FIXTURES = 3  # that are given to each other
+
+
+def given_by_pytest(analysis: Analysis, function: Function, depth: int = 0) -> dict[str, Value]:
+    """The parameters of a test or fixture that are known; {} for other functions."""
+    node, module = function.node, function.module
+    if isinstance(node, ast.Lambda) or not (module.use.holds_tests or depth):
+        return {}
+    if not node.name.startswith("test") and "fixture" not in decorator_names(node):
+        return {}
+    found = _listed(analysis, function)
+    for name in parameter_names(node.args):
+        fixture = None if name in found or depth >= _MAX_FIXTURES else _fixture(module, name)
+        if fixture is not None:
+            found[name] = _made_by(analysis, fixture, depth)
+    return found
+
+
+def _fixture(module: Module, name: str) -> Function | None:
+    for place in (module, *module.conftests):
+        for bound in place.names.bindings.get(name, ()):
+            if isinstance(bound, FUNCTIONS) and "fixture" in decorator_names(bound):
+                return Function(bound, place, None)
+    return None
+
+
+def _made_by(analysis: Analysis, fixture: Function, depth: int) -> Value:
+    frame = analysis.module_frame(fixture.module)
+    given = given_by_pytest(analysis, fixture, depth + 1)
+    for decorator in getattr(fixture.node, "decorator_list", ()):
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            if keyword.arg == "params":
+                item = frame.item(frame.value(keyword.value))
+                given["request"] = Sequence((item,), item, ("param",))
+    made = analysis.enter(frame, fixture, None, Arguments((), tuple(given.items())))
+    is_generator = any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(fixture.node))
+    return frame.item(made) if is_generator else made
+
+
+def _listed(analysis: Analysis, function: Function) -> dict[str, Value]:
+    """By `@pytest.mark.parametrize("x, y", [(1, 2), (3, 4)])`."""
+    frame = analysis.module_frame(function.module)
+    found: dict[str, Value] = {}
+    for decorator in getattr(function.node, "decorator_list", ()):
+        if not isinstance(decorator, ast.Call) or last_name(decorator.func) != "parametrize" or len(decorator.args) < 2:
+            continue
+        named = frame.value(decorator.args[0])
+        parts = named.items or () if isinstance(named, Sequence) else (named,)
+        words = [str(each.value) for each in parts if isinstance(each, Constant)]
+        names = [word.strip() for each in words for word in each.split(",")]
+        rows = frame.value(decorator.args[1])
+        items = rows.items if isinstance(rows, Sequence) and rows.items is not None else (frame.item(rows),)
+        for place, name in enumerate(names):
+            cells = [_cell(frame.item, each, place) if len(names) > 1 else each for each in items]
+            found[name] = join_all(cells)
+    return found
+
+
+def _cell(item: object, row: Value, place: int) -> Value:
+    if isinstance(row, Sequence) and row.items is not None and place < len(row.items):
+        return row.items[place]
+    return item(row)  # type: ignore[operator, no-any-return]

@@ -1,1 +1,0 @@
-"""The transfer functions: what each construct of the language does to what is known."""
