@@ -21,6 +21,14 @@ def floor(session: nox.Session) -> None:
     session.run("pytest", "--slow", *session.posargs)
 
 
+@nox.session(python="3.11")
+def older_torch(session: nox.Session) -> None:
+    """The stand-in on an older torch; the other sessions have the newest that is supported."""
+    session.install("-e", ".[test]")
+    session.install("torch==2.6.0")
+    session.run("pytest", "--slow", "tests/test_standin.py")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     session.install("ruff")

@@ -83,8 +83,8 @@ RuntimeError: Can't call numpy() on Tensor that has conjugate bit set. Use tenso
 @pytest.mark.slow
 def test_stop_raises_what_torch_raises(tmp_path: Path) -> None:
     done = run(STOPS, tmp_path, stop=True)
-    assert done.output == REFUSALS
-    assert [": ".join(told.error or ()) for told in done.told] == REFUSALS.splitlines()
+    assert done.output.replace("Tensor.dense()", "Tensor.to_dense()") == REFUSALS  # torch 2.6 has the former
+    assert [": ".join(told.error or ()) for told in done.told] == done.output.splitlines()
 
 
 RESTORED = """
