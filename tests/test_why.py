@@ -430,3 +430,10 @@ def test_no_confidence_contradicts_what_is_known(folder: str) -> None:
                         assert kinds or any("limit" in text for text in told), place
                     if finding.confidence != "low":
                         assert not {"on the CPU", "does not require grad"} <= set(told) or lacks, place
+
+
+def test_explain_takes_the_names_that_why_prints(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\n\ndef f(labels):\n    return labels.cpu().numpy()\n")
+    assert "habit label-name" in run_tonumpy("why", "a.py:5").out
+    result = run_tonumpy("explain", "label-name")
+    assert (result.code, result.out) == (0, run_tonumpy("explain", "habit/label-name").out)

@@ -11,12 +11,14 @@ from tonumpy.suggestions import suggestion
 
 
 def page_asked_for(word: str) -> str:
-    """The page of a rule, by its code or name, or of a habit: `habit/NAME`."""
+    """The page of a rule, by its code or name, or of a habit: `NAME`, as `why` prints it, or `habit/NAME`."""
     if word.lower().startswith("habit/"):
         return _page_of_habit(word.lower().removeprefix("habit/"))
     for rule in all_rules():
         if word.upper() == rule.code or word.lower() == rule.name:
             return rule.page
+    if any(word.lower() == habit.id for habit in HABITS):
+        return _page_of_habit(word.lower())
     known = [word for rule in all_rules() for word in (rule.code, rule.name)]
     raise ConfigError(f"no rule has the code or name `{word}`{suggestion(word, known)}")
 
