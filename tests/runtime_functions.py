@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from unittest.mock import patch
 
+import pytest
 import torch
 from fixture_format import read_fixture
 from runtime_fixtures import FIXTURES, KINDS, MODES, Kind, tiny_module
@@ -191,6 +192,8 @@ def _call(function: Callable[..., object], kind: Kind, device: str, mode: str) -
             return list(islice(given, 10)) if inspect.isgenerator(given) else given
         except Exception as error:
             return error
+        except pytest.fail.Exception as error:  # of `pytest.raises`, where nothing was raised
+            return RuntimeError(str(error))
 
 
 @contextlib.contextmanager
