@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import containers, library
 from tonumpy.engine.interpreter.devices import CASTS, moved_module
-from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD
+from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD, without_grad
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
@@ -65,7 +65,7 @@ def change_receiver(
         items = Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else NOTHING))
         after = receiver._replace(arguments=Arguments((items,)), on_cpu=None, requires_grad=None)
     elif isinstance(receiver, (Tensor, Unknown)) and name in REFUSING_GRAD:
-        after = receiver._replace(requires_grad=False, param_taint=False)
+        after = without_grad(receiver, name)
     elif isinstance(receiver, Tensor) and name == "backward" and receiver.requires_grad is None:
         after = receiver._replace(requires_grad=True)  # torch refuses what has none
     elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):

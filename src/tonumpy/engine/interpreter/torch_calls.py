@@ -76,6 +76,8 @@ class Call(NamedTuple):
 
 # In-place methods for which torch raises where the tensor requires grad.
 REFUSING_GRAD = frozenset("resize_ resize_as_ set_ apply_ map_ map2_".split())
+# Those of them for which torch raises where the tensor is not on the CPU, as they call Python for each element.
+ON_CPU_ALONE = frozenset(("apply_", "map_", "map2_"))
 
 
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
@@ -113,10 +115,10 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
     if name == "type_as":
         return sent_to(receiver, Arguments(arguments.positional[:1]), mode)
     if name in REFUSING_GRAD:
-        return as_tensor(receiver)._replace(requires_grad=False, param_taint=False)
+        return without_grad(as_tensor(receiver), name)
     operator = torch_api.tensor_method(name)
     if operator is None:
-        return as_tensor(receiver) if name == "share_memory_" else None
+        return as_tensor(receiver) if name in ("share_memory_", "rename_") else None
     gives_shape = name in ("view_as", "expand_as", "reshape_as")
     result = _apply(operator, _call_of(operator, Arguments(()) if gives_shape else arguments, mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
@@ -128,6 +130,12 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
         grad = receiver.requires_grad if mode is False else join_fact(result.requires_grad, receiver.requires_grad)
         return result._replace(requires_grad=grad)
     return result
+
+
+def without_grad(receiver: Tensor | Unknown, method: str) -> Tensor | Unknown:
+    """A tensor for which a method that refuses grad has not raised."""
+    cpu, taint = (True, DeviceTaint.NONE) if method in ON_CPU_ALONE else (receiver.on_cpu, receiver.device_taint)
+    return receiver._replace(requires_grad=False, param_taint=False, on_cpu=cpu, device_taint=taint)
 
 
 def torch_function(name: str, arguments: Arguments, mode: Fact) -> Value | None:
