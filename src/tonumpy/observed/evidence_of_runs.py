@@ -1,4 +1,4 @@
-"""What former runs have seen in a file, as evidence for a check of it."""
+"""Turns what former runs have seen in a file into evidence for a check of it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Told(NamedTuple):
-    """What runs have seen in a source: all of it, and by the node that was evaluated."""
+    """The sightings of runs in a source: all of them, and by the node that was evaluated."""
 
     sightings: tuple[Sighting, ...]
     at: dict[ast.AST, Sighting]
 
 
 def told_of(source: Source, path: str) -> Told:
-    """What the record at a path tells of a source; SourceError where it cannot be read."""
+    """The sightings that the record at a path has of a source; SourceError where it cannot be read."""
     try:
         record, folder = _record(path), folder_of(path)
     except ConfigError as error:
@@ -44,7 +44,7 @@ def told_of(source: Source, path: str) -> Told:
 
 
 def words_of(observed: Observed) -> str:
-    """Of what fails, or not: "fails (TypeError: ...), seen 3 times: cuda:0, ..."."""
+    """The words for a sighting: "fails (TypeError: ...), seen 3 times: cuda:0, ..."."""
     return f"fails ({observed.error}), {observed.words}" if observed.reasons else f"{observed.words}; never refused"
 
 

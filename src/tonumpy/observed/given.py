@@ -38,7 +38,7 @@ class _Argument(NamedTuple):
 
 
 def spelling_of(node: ast.expr) -> str | None:
-    """As a run names what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
+    """The name that a run has for what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
     if isinstance(node, ast.Subscript):
         holder = spelling_of(node.value)
         return f"{holder}[{node.slice.value!r}]" if holder and isinstance(node.slice, ast.Constant) else None
@@ -73,7 +73,7 @@ def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observ
 
 
 def is_known(call: ast.Call, node: ast.expr, seen: Observation | None) -> bool:
-    """Whether the text shows that what a call converts, an argument or what is in one, is a tensor on every path: a
+    """True if the text shows that what a call converts, an argument or what is in one, is a tensor on every path: a
     run does not see that an array came there at other times."""
     for argument in _arguments(call):
         value = _value(argument, seen)
@@ -157,7 +157,7 @@ def _within(argument: _Argument, kind: str, named: dict[str, str], seen: Observa
 
 
 def _kind_of(node: ast.expr, named: dict[str, str]) -> str | None:
-    """What is known of the expression by its own name, or as `batch[key]` of a list or dict that has the tensor."""
+    """The kind of the expression by its own name, or as `batch[key]` of a list or dict that has the tensor."""
     path = spelling_of(node)
     if path is not None and path in named:
         return named[path]

@@ -58,7 +58,7 @@ def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str
 
 
 def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
-    """What is put into an array, or the index of one."""
+    """The mixture of what is put into an array, or of the index of one."""
     assert operands.key is not None
     parts = indices_of(operands.key)
     of_index = [part for part in parts if spelling_of(part) in names]
@@ -70,7 +70,7 @@ def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | Non
 
 
 def _value(operands: Operands, node: ast.expr | ast.AugAssign, seen: Observation | None) -> Value | None:
-    """Of what is put into an array, or of the index of one or a part of it."""
+    """The value of what is put into an array, or of the index of one or a part of it."""
     if seen is None or operands.key is None:
         return None
     *others, last = seen.arguments.positional

@@ -43,7 +43,7 @@ _REASONS = {
 
 
 class Seen(NamedTuple):
-    """What is to be judged by the rules, if there is a `conversion`, and what is said where none of them speaks.
+    """A sighting to be judged by the rules, if there is a `conversion`, and what is said where none of them speaks.
 
     `is_sure`: what the conversion names is the tensor itself, and not something that holds it, which no repair fits.
 
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
 
 
 def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
-    """What of the sightings in a module is a fault, in their order; none that the code around catches and makes good,
+    """The sightings in a module that are faults, in their order; none that the code around catches and makes good,
     or that stands there to raise."""
     sites = Sites(module.source)
     found = []
@@ -97,7 +97,7 @@ _CODES = {
 
 
 def seen_alone(source: Source, sighting: Sighting) -> Seen:
-    """What was seen at a place, where the text there could not be read: no rule is asked."""
+    """The sighting at a place whose text could not be read: no rule is asked."""
     if sighting.what != "conversion":
         message = f"{sighting.what} seen here"
         return Seen(None, False, _CODES[sighting.what], message, (), _span(source, sighting.spot), sighting.observed)
@@ -175,7 +175,7 @@ def _implicit(
 
 
 def _stored(mixed: ImplicitConversion) -> ImplicitConversion:
-    """What is put into an object of a library: its `__setitem__` converts it, and no array does."""
+    """The conversion of what is put into an object of a library: its `__setitem__` converts it, and no array does."""
     return mixed._replace(mixture=None, function=f"{mixed.function} = ...")
 
 
@@ -232,7 +232,7 @@ def _is_handled(source: Source, place: Candidate | Site | OperationSite, sightin
 
 
 def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:
-    """What came of a conversion later: a write to the memory that it shares, a gradient that ended there."""
+    """A later result of a conversion: a write to the memory that it shares, a gradient that ended there."""
     if sighting.what == "lost gradient":
         message = "the gradient ends at this conversion: the run trained on a loss made of its result alone"
         return Seen(conversion, False, "TNP203", message, (), span, sighting.observed)
@@ -258,7 +258,7 @@ def _code(site: Site | OperationSite | None) -> str:
 
 
 def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
-    """Of a tensor of which the text does not show where it is given away."""
+    """The message about a tensor of which the text does not show where it is given away."""
     tensor = f"a tensor that {_words(sighting)}"
     raises = (
         f", so NumPy raises {_error(sighting)}" if sighting.observed.reasons else " only `torch.no_grad()` saves it"
@@ -281,7 +281,7 @@ def _words(sighting: Sighting) -> str:
 
 
 def _span(source: Source, spot: Spot) -> tuple[Position, Position]:
-    """Of a row alone, what is written there."""
+    """The span of the spot; of a row alone, what is written there."""
     if spot.column is None or spot.end_row is None or spot.end_column is None:
         line = source.line(min(spot.row, len(source.line_starts))).rstrip()
         first = len(line) - len(line.lstrip()) + 1

@@ -40,7 +40,7 @@ class Record(NamedTuple):
     files: dict[str, tuple[Entry, ...]]
 
     def sightings(self, source: Source, folder: str) -> list[Sighting]:
-        """Those whose lines the source still has, where they stand now."""
+        """The sightings whose lines the source still has, where they stand now."""
         entries = self.files.get(relative_to(folder, source.filename), ())
         return [found for entry in entries if (found := _placed(entry, source)) is not None]
 
@@ -79,7 +79,7 @@ def read_record(path: str) -> Record:
 
 
 def is_record(data: bytes) -> bool:
-    """Whether they are what we write."""
+    """True for the bytes of a record that we write."""
     return is_own(data, _parsed)
 
 
@@ -130,8 +130,8 @@ def _entry(sighting: Sighting, source: Source) -> Entry:
 
 
 def _evident(sighting: Sighting) -> Sighting | None:
-    """Of what the user's own code makes good only the times when it was not refused; None where there are none, and of
-    what is no conversion."""
+    """The sighting without the times that the user's own code makes good; None where none are left, and of what is
+    no conversion."""
     if sighting.what in OF_DEVICES:
         return None
     if not sighting.is_handled:

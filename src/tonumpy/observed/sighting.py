@@ -1,4 +1,4 @@
-"""What a run has seen at one place of a file, all times together."""
+"""Holds what a run has seen at one place of a file, all times together."""
 
 from __future__ import annotations
 

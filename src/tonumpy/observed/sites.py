@@ -25,7 +25,7 @@ _OPERATIONS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)
 
 
 class Sites:
-    """Those of one source."""
+    """The sites of one source."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -66,7 +66,7 @@ def _words(words: object) -> list[str]:
 
 
 def _start(words: Sequence[str]) -> _Start:
-    """As Python reads its command line."""
+    """Parse a command line as Python itself does."""
     options, at = set[str](), 0
     while at < len(words) and words[at][:1] == "-" and words[at] != "-":
         letters = "" if words[at].startswith("--") else words[at][1:]

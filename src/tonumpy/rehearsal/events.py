@@ -1,4 +1,4 @@
-"""What the stand-in accelerator tells of a run: one frozen value an event, without torch."""
+"""The events that the stand-in accelerator reports of a run: one frozen value each, without torch."""
 
 from __future__ import annotations
 
@@ -67,5 +67,5 @@ class Event(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the conversion raises on real hardware."""
+        """True if the conversion raises on real hardware."""
         return bool(self.reasons)

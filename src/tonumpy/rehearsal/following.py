@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
-    """What an order asks for, in this process and in those that it starts; ImportError where there is no torch.
+    """Carry out an order, in this process and in those that it starts; ImportError where there is no torch.
 
-    `is_first`: it is the process of the program itself."""
+    `is_first`: it is the process of the program itself.
+    """
     import torch  # noqa: F401 -- the user's own
 
     from tonumpy.rehearsal.child_processes import watching  # start-up

@@ -1,4 +1,5 @@
-"""What holds a tensor at the moment when it is converted: names of the user's code, and a parameter of a library."""
+"""Finds what holds a tensor at the moment when it is converted: names of the user's code, and a parameter of a
+library."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class Search:
         self._left = _MOST_SEARCHES
 
     def holder(self, tensor: object) -> tuple[Holder, ...]:
-        """What is converted is the tensor itself, where no list or dict has it."""
+        """The names that hold the converted tensor itself, where no list or dict has it."""
         if not self._left:
             return ()
         self._left -= 1
@@ -141,7 +142,7 @@ def _kind(value: object, tensor: object) -> Kind | None:
 
 
 def _is_bound(code: CodeType, name: str, value: object) -> bool:
-    """Whether the first argument is the object that a method was called on, which no call writes."""
+    """True if the first argument is the object that a method was called on, which no call writes."""
     if name in ("self", "cls"):
         return True
     return any(

@@ -76,7 +76,7 @@ def shown_path(path: str) -> str:
 
 
 def is_outside(name: str) -> bool:
-    """Of the folder at hand: such a path is shown in full."""
+    """True if a path is outside of the working folder: such a path is shown in full."""
     return os.path.isabs(name)
 
 

@@ -38,7 +38,7 @@ def code_of(data: bytes, path: str, shown: str) -> CodeType:
 
 
 class _Shell:
-    """What `get_ipython()` gives: whatever it is asked for does nothing."""
+    """A stand-in for the result of `get_ipython()`: whatever it is asked for does nothing."""
 
     def __getattr__(self, name: str) -> _Shell:
         if name.startswith("__"):
@@ -50,7 +50,7 @@ class _Shell:
 
 
 def names_of_ipython() -> dict[str, Any]:
-    """What a cell finds beside the builtins."""
+    """The names that a cell finds beside the builtins."""
     return {"display": print, "get_ipython": _Shell, "__": []}
 
 
@@ -64,7 +64,7 @@ def place_in(filename: str, row: int) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """As Python prints it, with the cells of notebooks and the rows in them."""
+    """The traceback as Python prints it, with the cells of notebooks and the rows in them."""
     whole = TracebackException(type(error), error, error.__traceback__)
     for each in _chained(whole):
         for frame in each.stack:

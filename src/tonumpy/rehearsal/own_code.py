@@ -24,7 +24,7 @@ _WRITTEN_BY_TORCH = "torchinductor_"  # the folder of what torch.compile writes
 
 @cache
 def is_own(filename: str) -> bool:
-    """As Python knows the file; the folder at hand is that of the first time."""
+    """True for a file of the user's, by the name that Python knows; the working folder is that of the first call."""
     if not filename or filename.startswith("<"):
         return False
     path = os.path.abspath(filename)
@@ -63,7 +63,7 @@ _IN_TEXT = re.compile(r'(?m)^\s*File "([^"\n]+)", line (\d+)')
 
 
 def failure_of(error: BaseException) -> tuple[str, list[Line], Line | None]:
-    """What `spool.Failure` is made of: the error's type, all lines, and the innermost one of the error itself."""
+    """The parts of `spool.Failure`: the error's type, all lines, and the innermost one of the error itself."""
     kind = "" if isinstance(error, SystemExit) else type(error).__name__
     own = _lines(error.__traceback__)
     found, known = dict.fromkeys(own), set[int]()

@@ -31,7 +31,7 @@ class CannotRunError(Exception):
 
 
 class Ended(NamedTuple):
-    """What was seen, and how the program ended, in words and with which exit code (below 0: the signal)."""
+    """The events of a run, and how the program ended, in words and with which exit code (below 0: the signal)."""
 
     run: Run
     how: str

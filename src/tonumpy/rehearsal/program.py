@@ -81,7 +81,7 @@ def _place(filename: str, row: int) -> str:
 
 
 def _show(error: BaseException, lines: list[tuple[str, int]]) -> None:
-    """As Python would; of a notebook with its cells."""
+    """Print an error as Python would; of a notebook with its cells."""
     if sys.excepthook is sys.__excepthook__ and any(filename.endswith(".ipynb") for filename, _ in lines):
         from tonumpy.rehearsal.notebook import traceback_of  # start-up
 
@@ -100,7 +100,7 @@ def _begun(ending: Ending, text: str) -> Recorder:
 
 
 def _prepared(words: list[str]) -> Callable[[], None]:
-    """What runs the program, with `sys.argv`, `sys.path` and `__main__` as it would find them."""
+    """A function that runs the program, with `sys.argv`, `sys.path` and `__main__` as it would find them."""
     if words[:1] == ["-m"]:
         if len(words) < 2:
             raise NotStartedError("-m: the name of a module is missing")
@@ -169,7 +169,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _module_named(name: str, *, is_main: bool = False) -> tuple[CodeType, object]:
-    """As `python -m` finds it."""
+    """The module's code and loader, found as `python -m` finds them."""
     import runpy
 
     find = runpy._get_main_module_details if is_main else runpy._get_module_details  # type: ignore[attr-defined]

@@ -52,7 +52,7 @@ def _methods(module: Module, sites: Sites, sightings: Sequence[Sighting]) -> tup
 
 
 def _implicit(module: Module, settings: Settings, sites: Sites, spots: Collection[Spot]) -> tuple[int, list[Place]]:
-    """What converts a tensor elsewise: what has done so, and what a check at low confidence finds.
+    """The other conversions of a module: how many have run, and the places that a check at low confidence finds.
 
     What a function returns to be converted elsewhere is left out: a run has seen it there.
     """

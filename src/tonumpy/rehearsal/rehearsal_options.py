@@ -56,7 +56,8 @@ def device_count(text: str) -> int:
 
 
 def program_at(words: Sequence[str], parser: argparse.ArgumentParser) -> int:
-    """Where the program begins among the words: at `--`, `-m`, or the first that is no option and no option's value."""
+    """The index at which the program begins among the words: at `--`, `-m`, or the first that is no option and no
+    option's value."""
     at = 1
     while at < len(words):
         word = words[at]

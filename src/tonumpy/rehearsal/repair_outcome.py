@@ -52,7 +52,7 @@ class RepairedFile(NamedTuple):
         return self.source.edited(self.text, self.edits)
 
     def moved(self, position: Position, *, is_end: bool = False) -> Position:
-        """Where what stood there stands now. What is inserted at the very place belongs to what ends there."""
+        """The position after the repairs. Text that is inserted at the very place belongs to what ends there."""
         offset = moved = self.source.offset(position)
         for edit in self.edits:
             end = self.source.offset(edit.end)
@@ -100,7 +100,7 @@ class Outcome(NamedTuple):
 
 
 def is_broken(first: Ended, again: Ended, files: Sequence[RepairedFile], *, stops: bool) -> bool:
-    """Whether the repaired program ends otherwise than it did before, and not well.
+    """True if the repaired program ends otherwise than it did before, and not well.
 
     One that its user ends is not broken, and one that stops at each refused conversion goes on to the next.
     """
@@ -114,7 +114,7 @@ def is_broken(first: Ended, again: Ended, files: Sequence[RepairedFile], *, stop
 
 
 def blamed(files: Sequence[RepairedFile], failure: Failure | None) -> list[Judgement]:
-    """Those repaired where the error was raised; if there are none, those in any line of its traceback."""
+    """The judgements repaired where the error was raised; if there are none, those in any line of its traceback."""
     if failure is None:
         return []
     for lines in ({failure.place}, failure.lines):
@@ -133,7 +133,7 @@ def blamed(files: Sequence[RepairedFile], failure: Failure | None) -> list[Judge
 
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
-    """Whether a conversion was seen where it stands; the sightings are those of the file in the last run."""
+    """True if a conversion was seen where it stands; the sightings are those of the file in the last run."""
     extent, now = file.extent(judgement), file.now
     return any(_is_within(each.spot, extent, now) for each in sightings)
 
@@ -163,7 +163,7 @@ def _is_interrupted(ended: Ended) -> bool:
 
 
 def _is_at_refusal(run: Run) -> bool:
-    """Whether it was a refused conversion that ended the program."""
+    """True if it was a refused conversion that ended the program."""
     for noted in run.noted:
         event = noted.event
         if run.failure is not None and event.is_refused and noted.own >= 0 and event.error is not None:

@@ -1,4 +1,4 @@
-"""What stands for a tensor of the stand-in on its way to another process, and makes it there.
+"""Sends a tensor of the stand-in to another process, and makes it there.
 
 On real hardware both processes see the same memory; here the receiver gets a copy.
 """

@@ -39,7 +39,7 @@ def sightings_of(noted: Iterable[Noted]) -> dict[str, list[Sighting]]:
 
 
 def elsewhere(noted: Iterable[Noted]) -> list[Noted]:
-    """What was refused in no code of the user's."""
+    """The refusals in no code of the user's."""
     return [each for each in noted if each.own < 0 and each.event.is_refused]
 
 
@@ -96,7 +96,8 @@ def _observed(told: list[Noted]) -> Observed:
 
 
 def _callers(noted: Noted) -> tuple[Caller, ...]:
-    """What the user's code called, and how that code came there: not what runs it, as pytest does in thirty frames."""
+    """The calls of the user's code, and how that code was reached: not what runs it, as pytest does in thirty
+    frames."""
     stack = noted.event.stack
     kept = [*stack[: noted.own + 1], *(call for call in stack[noted.own + 1 :] if is_own(call.filename))]
     return tuple(Caller(call.filename, call.row, call.function) for call in kept)

@@ -70,7 +70,7 @@ class Run(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all processes were rehearsed that may have imported torch."""
+        """True if all processes were rehearsed that may have imported torch."""
         return not self.missed and not self.unfollowed
 
 

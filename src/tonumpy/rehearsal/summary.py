@@ -51,7 +51,7 @@ def summary_of(
 
 
 def _of_repairs(repairs: Outcome, left: int) -> list[str]:
-    """What was taken back, what stands, and of that what has not run again."""
+    """The lines about repairs: what was taken back, what stands, and of that what has not run again."""
     lines = [f"{_place(each.finding)} taken back: the program then {visible(each.how)}" for each in repairs.taken_back]
     lines += [f"{_place(each)} repaired, and did not run again" for each in repairs.unreached]
     if not repairs.ran and not repairs.unreached:
@@ -118,7 +118,7 @@ def _processes(run: Run) -> list[str]:
 
 
 def _of_libraries(run: Run) -> list[str]:
-    """What was refused where no code of the user's is on the stack: a thread of a library's own."""
+    """The lines about refusals where no code of the user's is on the stack: a thread of a library's own."""
     lines = []
     for each in elsewhere(run.noted):
         call = each.event.stack[0] if each.event.stack else None

@@ -73,7 +73,7 @@ class Child:
             self._miss("torch was imported past the import system")
 
     def _miss(self, reason: str) -> None:
-        """In the words of tonumpy.rehearsal.recorder, which may not be at hand."""
+        """Note the reason in the words of tonumpy.rehearsal.recorder, which may not be at hand."""
         told = json.dumps({"missed": [" ".join(sys.orig_argv), reason]})
         path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -47,7 +47,7 @@ class WaitForImport(importlib.abc.MetaPathFinder):
 
 
 def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.abc.Loader:
-    """The same loader, of a type that is one of its type, which begins when it has loaded."""
+    """Wrap the loader in a subtype of its type that begins when it has loaded."""
 
     def exec_module(_: object, module: ModuleType) -> None:
         if module.__spec__ is not None:

@@ -1,4 +1,4 @@
-"""Whether the code that runs is code that `torch.compile` would compile: in there `.numpy()` and NumPy are torch's.
+"""Tells if the running code is code that `torch.compile` would compile: in there `.numpy()` and NumPy are torch's.
 
 They raise neither for grad nor for a device there. Not so in what `torch.compiler.disable` excepts, in libraries that
 torch leaves alone (scikit-learn, pandas), and in functions of NumPy's that torch has not: these see real arrays.
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class _Here(threading.local):
-    """In a thread: whether what runs is compiled, for each call that changed that; and of which code that is not so."""
+    """The state of a thread: whether what runs is compiled, for each call that changed that; and of which code that
+    is not so."""
 
     calls: tuple[bool | Any, ...] = ()
 
@@ -29,7 +30,7 @@ here = _Here()
 
 
 def is_compiled() -> bool:
-    """Whether the code that runs, innermost, would be compiled."""
+    """True if the code that runs, innermost, would be compiled."""
     if not here.calls or here.calls[-1] is False:
         return False
     frame = innermost()

@@ -121,12 +121,12 @@ def _put(tensor: Any, index: Any, value: Any) -> Any:
 
 
 def tensor_of(value: Any) -> Any:
-    """What torch takes in place of an array; the value itself where it is none of these."""
+    """The tensor that torch takes in place of an array; the value itself where it is none of these."""
     return value.tensor if isinstance(value, Traced) and value.tensor is not None else value
 
 
 def untraced(value: Any) -> Any:
-    """The same with plain arrays, also in tuples, lists and dicts: what leaves the compiled code."""
+    """Plain arrays in place of traced ones, also in tuples, lists and dicts: what leaves the compiled code."""
     if isinstance(value, Traced):
         return value.view(np.ndarray)
     return _mapped(value, untraced) if isinstance(value, tuple | list | dict) else value
@@ -214,7 +214,7 @@ def excepted(function: Callable[..., Any], *, with_calls: bool) -> Callable[...,
 
 
 class _Hooks:
-    """What NumPy asks of a tensor, and what makes a tensor of an array, while compiled code runs in any thread."""
+    """Answers NumPy's questions to a tensor, and makes tensors of arrays, while compiled code runs in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -28,7 +28,7 @@ _HALF = {torch.complex32: torch.complex64}
 
 
 class Conversions:
-    """What takes the places of torch's own conversions."""
+    """Replaces torch's own conversions."""
 
     def __init__(
         self,
@@ -148,9 +148,8 @@ class Conversions:
             return _dlpack(Base.detach(tensor).resolve_conj(), **_on_host(options))
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
-        """What NumPy made of a tensor that it was refused, as torch gives it where nothing is refused: a tensor, where
-        the other is. A repair may give an array in its place, so nothing more is told of it, nor of what is computed
-        of such tensors alone."""
+        """The result as torch gives it where nothing is refused: a tensor, where the other is. A repair may give an
+        array in its place, so nothing more is told of it, nor of what is computed of such tensors alone."""
         there = made.clone() if isinstance(made, Tensor) else made
         if not isinstance(there, Tensor):
             return there
@@ -207,7 +206,7 @@ class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _is_for_numpy(options: dict[str, Any]) -> bool:
-    """Whether numpy.from_dlpack asks, without `device="cpu"`: it alone names a device and no stream."""
+    """True if numpy.from_dlpack asks, without `device="cpu"`: it alone names a device and no stream."""
     return "dl_device" in options and options["dl_device"] is None and "stream" not in options
 
 
@@ -263,7 +262,7 @@ _DTYPES: dict[torch.dtype, bool] = {}
 
 
 def _has_dtype(dtype: Any) -> bool:
-    """Whether NumPy has it: torch itself is asked, once."""
+    """True if NumPy has it: torch itself is asked, once."""
     if dtype not in _DTYPES:
         try:
             _numpy(torch.empty(0, dtype=dtype, device="cpu"))

@@ -19,18 +19,18 @@ _SUBSCRIPT = "NB_SUBSCR"  # of BINARY_OP, since Python 3.14
 
 
 def is_index(frame: FrameType) -> bool:
-    """Whether something is taken out of, or put into, an object by an index."""
+    """True if something is taken out of, or put into, an object by an index."""
     return reads_item(frame) or _name(frame) in ("STORE_SUBSCR", "DELETE_SUBSCR")
 
 
 def is_operator(frame: FrameType) -> bool:
-    """Whether it is at an operator or a comparison, and not at a call."""
+    """True if it is at an operator or a comparison, and not at a call."""
     name = _name(frame)
     return name.startswith(("BINARY_", "COMPARE_OP", "INPLACE_")) and not reads_item(frame)
 
 
 def reads_item(frame: FrameType) -> bool:
-    """Whether something is taken out of an object by its index or key."""
+    """True if something is taken out of an object by its index or key."""
     name = _name(frame)
     if name != "BINARY_OP":
         return name == _READING
@@ -40,7 +40,7 @@ def reads_item(frame: FrameType) -> bool:
 
 
 def next_step(frame: FrameType) -> str:
-    """What is done with the result of the call at hand: "index" or "invert", if it is that."""
+    """The next use of the call's result: "index" or "invert", if it is that."""
     following = next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
     if following is None:
         return ""
@@ -59,7 +59,7 @@ def indexed(frame: FrameType) -> Any:
 
 
 def _subscript(frame: FrameType) -> ast.Subscript | None:
-    """What the place of the operation says; with Python 3.10, which knows the row alone, the one in the row."""
+    """The subscript at the place of the operation; with Python 3.10, which knows the row alone, the one in the row."""
     row, end_row, column, end_column = place_of(frame)
     lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, (end_row or row) + 1)]
     if column is not None and end_column is not None and lines:

@@ -1,4 +1,4 @@
-"""What `torch.cuda` and its like answer as with one device: its queries, streams, events, memory and libraries."""
+"""Answers for `torch.cuda` and its like as with one device: queries, streams, events, memory and libraries."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".sp
 
 
 class _Marks:
-    """What `torch.cuda.nvtx` hands its marks to: nobody reads them."""
+    """The receiver of the marks of `torch.cuda.nvtx`: nobody reads them."""
 
     def __getattr__(self, name: str) -> Any:
         return _constant(name, 0)
@@ -170,7 +170,7 @@ def _of_memory(usage: Usage) -> dict[str, Any]:
 
 
 def answers(usage: Usage) -> dict[str, Any]:
-    """What the module of the device answers: a function or class for each of its names."""
+    """The answers of the device's module: a function or class for each of its names."""
     found: dict[str, Any] = {}
     for group, value in ((_NOTHING, None), (_ZERO, 0), (_TRUE, True), (_FALSE, False)):
         found.update({name: _constant(name, value) for name in group})
@@ -238,7 +238,7 @@ def _properties(kind: str) -> Any:
 
 
 def _number(device: Any) -> int | None:
-    """Of a device; None is the current one. It must be there."""
+    """The number of a device; None is the current one. It must be there."""
     if device is None or (isinstance(device, Integral) and int(device) < 0):
         return None
     place = STATE.place(device)

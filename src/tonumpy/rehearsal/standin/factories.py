@@ -182,7 +182,8 @@ def _on_host(
 
 
 def _default_device() -> torch.device | None:
-    """What `with torch.device(...)` and `torch.set_default_device` say; the first enters no context of Python's."""
+    """The device of `with torch.device(...)` and `torch.set_default_device`; the first enters no context of
+    Python's."""
     for at in reversed(range(_C._len_torch_function_stack())):
         mode = _C._get_function_stack_at(at)
         if isinstance(mode, default_device.DeviceContext):
@@ -197,7 +198,7 @@ def note_pinned(tensor: Any) -> Any:
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether a tensor, or what it is a view of, lies in pinned memory."""
+    """True if a tensor, or what it is a view of, lies in pinned memory."""
     return tensor.layout is torch.strided and hasattr(tensor.untyped_storage(), "is_pinned_here")
 
 

@@ -198,7 +198,7 @@ class _Waiting:
 
 
 def _leaves(loss: Any) -> list[Any] | None:
-    """What gradients of a loss would go to; None where some of it may learn, or the graph is too large."""
+    """The leaves to which gradients of a loss would go; None where some of it may learn, or the graph is too large."""
     if loss.grad_fn is None:
         return None if isinstance(loss, torch.nn.Parameter) else [loss]
     waiting, seen, found = [loss.grad_fn], {loss.grad_fn}, []

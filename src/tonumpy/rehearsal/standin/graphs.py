@@ -35,7 +35,7 @@ class _Recording(TorchDispatchMode):  # type: ignore[misc]
 
 
 class CUDAGraph:
-    """What was captured."""
+    """A captured graph."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         del args, options
@@ -100,6 +100,6 @@ def _written(old: Any, new: Any) -> None:
 
 
 def _make_graphed_callables(callables: Any, *args: Any, **options: Any) -> Any:
-    """What runs as it is gives the same."""
+    """The callables themselves: run as they are, they give the same."""
     del args, options
     return callables

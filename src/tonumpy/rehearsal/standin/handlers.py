@@ -1,4 +1,4 @@
-"""Whether the user's own code handles a refusal, so that it must be raised there.
+"""Tells if the user's own code handles a refusal, so that it must be raised there.
 
 `except TypeError: x.cpu().numpy()` makes good what was refused; `pytest.raises(TypeError)`, `assertRaises` and a strict
 `xfail` want it, `suppress(TypeError)` leaves out what follows. A handler that logs, goes to the next one or raises
@@ -36,7 +36,7 @@ class Handlers:
         self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
 
     def handle(self, error: type[BaseException]) -> bool:
-        """Whether the code that called, or what called that, handles an error of this type."""
+        """True if the code that called, or what called that, handles an error of this type."""
         frame: FrameType | None = sys._getframe(1)
         is_nearest = True
         while frame is not None:
@@ -112,14 +112,14 @@ def _treatment(path: list[ast.AST], catches: Callable[[ast.expr], bool]) -> Trea
 
 
 def _is_suppressed(path: list[ast.AST], catches: Callable[[ast.expr], bool]) -> bool:
-    """Whether a `with contextlib.suppress(...)` around the end of a path covers the error."""
+    """True if a `with contextlib.suppress(...)` around the end of a path covers the error."""
     items = [item for node in path if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items]
     calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
     return any(last_name(call.func) == "suppress" and any(map(catches, call.args)) for call in calls)
 
 
 def _classes(kind: ast.expr, frame: FrameType) -> list[type[BaseException]]:
-    """What an expression names, which is read and not evaluated."""
+    """The exception classes that an expression names; it is read and not evaluated."""
     if isinstance(kind, ast.Tuple):
         return [each for part in kind.elts for each in _classes(part, frame)]
     if isinstance(kind, ast.Name):

@@ -180,5 +180,5 @@ def tensors_in(values: Any) -> list[Any]:
 
 
 def is_pretended(value: object) -> bool:
-    """Whether a value is a tensor of the stand-in."""
+    """True if a value is a tensor of the stand-in."""
     return isinstance(value, Tensor) and mark_of(value).pretended

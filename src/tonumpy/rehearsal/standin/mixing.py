@@ -85,7 +85,7 @@ class Mixing:
             raise RuntimeError(message)
 
     def _is_of_a_former(self) -> bool:
-        """Whether a gradient is computed of what was reported when it went forward."""
+        """True if a gradient is computed of what was reported when it went forward."""
         if not STATE.here.backward:
             return False
         for call in self._stacks.read():

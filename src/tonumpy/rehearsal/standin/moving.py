@@ -60,7 +60,7 @@ def patch(patches: Patches) -> None:
     parse = torch._C._nn._parse_to
 
     def parsed(*args: Any, **kwargs: Any) -> Any:
-        """What `Module.to` was given; C++ knows no accelerator that a number could mean."""
+        """The parsed arguments of `Module.to`; C++ knows no accelerator that a number could mean."""
         if args and STATE.place(args[0]) is not None:
             args = (STATE.place(args[0]), *args[1:])
         if STATE.place(kwargs.get("device")) is not None:

@@ -234,7 +234,7 @@ def _are_plain(kwargs: dict[str, Any]) -> bool:
 
 
 def _writes_first(name: str) -> bool:
-    """Whether a method writes its tensor, and returns it or nothing."""
+    """True if a method writes its tensor, and returns it or nothing."""
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name != "__invert__")
     return name.endswith("_")

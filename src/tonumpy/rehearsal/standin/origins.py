@@ -71,7 +71,7 @@ def words(tensor: Any) -> str:
 
 
 def place_of_caller() -> str:
-    """Where the user's own code is: "train.py:9"."""
+    """The place of the user's own code: "train.py:9"."""
     frame = own_frame(1)
     return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
 
@@ -93,7 +93,7 @@ def _origin_of(tensor: Any) -> _Origin | None:
 
 
 def _name(tensor: Any, frame: FrameType) -> str | None:
-    """In the user's own code; of what a module of torch has, its name there."""
+    """The name of a tensor in the user's own code; of a part of a torch module, its name there."""
     held = next((each.name for each in holders_of(tensor, frame) if each.kind == "itself"), None)
     if held is not None:
         return held

@@ -11,7 +11,7 @@ _ABSENT = object()
 
 
 class Patches:
-    """What was replaced, with what stood there; the last replaced is put back first."""
+    """The replaced attributes, with their former values; the last replaced is put back first."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []

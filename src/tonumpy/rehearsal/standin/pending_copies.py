@@ -201,7 +201,7 @@ class Copies:
         self._pending[storage] = _Copy(stream, stream.copies, place_of_caller())
 
     def _expect_reads(self, host: Any) -> None:
-        """Of arrays that share the memory."""
+        """Expect reads of arrays that share the memory."""
         try:
             for read in reads_after(host):
                 told = event(host, "unfinished copy", (), None, self._stacks)._replace(
@@ -238,14 +238,14 @@ class Copies:
 
 
 def _only_writes(name: str, tensors: list[Any], read: list[Any]) -> bool:
-    """Whether an operator fills the pending tensors with something else, and reads none."""
+    """True if an operator fills the pending tensors with something else, and reads none."""
     if any(each is not tensors[0] for each in read):
         return False
     return name == "__setitem__" or name in _NOT_IN_PLACE
 
 
 def _is_waited_for(args: Any, *, may_wait: bool) -> bool:
-    """Whether the host waits: always, or for a mask as the index, or for a copy of values between host and device."""
+    """True if the host waits: always, or for a mask as the index, or for a copy of values between host and device."""
     is_there = is_pretended(args[0])
     if not may_wait:
         return is_there
@@ -255,7 +255,7 @@ def _is_waited_for(args: Any, *, may_wait: bool) -> bool:
 
 
 def _is_asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a move shall not block."""
+    """True if a move shall not block."""
     flags = [each for each in args if isinstance(each, bool)]  # `non_blocking` is the first of them
     return bool(kwargs.get("non_blocking", flags[0] if flags else False))
 
@@ -265,7 +265,7 @@ def _is_towards_host(source: Any, target: Any) -> bool:
 
 
 def _is_of_module() -> bool:
-    """Whether a module is moved: its parameters are there since long."""
+    """True if a module is moved: its parameters are there since long."""
     frame = sys._getframe(2)
     for _ in range(4):
         if frame.f_code.co_filename == _OF_MODULES:
@@ -285,7 +285,7 @@ class Read(NamedTuple):
 
 
 def reads_after(host: Any) -> list[Read]:
-    """Where the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
+    """The lines at which the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
     frame = _own_frame()
     if frame is None:
         return []
@@ -301,7 +301,7 @@ def reads_after(host: Any) -> list[Read]:
 
 
 def is_view() -> bool:
-    """Whether the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
+    """True if the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
     frame = _own_frame()
     body = None if frame is None else _body(frame.f_code)
     if frame is None or body is None:
@@ -318,7 +318,7 @@ def is_view() -> bool:
 
 
 def has_passed(read: Read) -> bool:
-    """Whether the function has gone on behind the line by now."""
+    """True if the function has gone on behind the line by now."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not read.code:
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""What several processes or devices share: tensors that are sent, process groups of NCCL, `DataParallel`.
+"""Pretends what several processes or devices share: tensors that are sent, process groups of NCCL, `DataParallel`.
 
 Tensors arrive by a queue, a pipe or the arguments of what is spawned. The processes of NCCL are joined by Gloo, and
 `DataParallel` computes on one device.
@@ -43,7 +43,7 @@ def _patch_sending(patches: Patches) -> None:
 
     @functools.wraps(rebuild_tensor)
     def rebuilt(*args: Any) -> Any:
-        """What a worker has sent lies on the CPU."""
+        """Rebuild what a worker has sent, which lies on the CPU."""
         made = rebuild_tensor(*args)
         put(made, HOST)
         return made

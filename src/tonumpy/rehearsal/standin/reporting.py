@@ -1,4 +1,4 @@
-"""What all parts report with: the stack and the event of what happens to a tensor, the text of files, warnings."""
+"""Makes events for all parts: the stack and what happens to a tensor, the text of files, warnings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def event(
     *,
     is_handled: bool = False,
 ) -> Event:
-    """What is told of a conversion of this tensor."""
+    """The event of a conversion of this tensor."""
     return Event(
         way,
         reasons,

@@ -68,12 +68,12 @@ class Stream:
             self.waited[each] = max(number, self.waited.get(each, 0))
 
     def query(self) -> bool:
-        """Whether all is done: it is, and who asks knows that."""
+        """True, as all is done; whoever asks knows that now."""
         self.synchronize()
         return True
 
     def is_capturing(self) -> bool:
-        """Whether a graph is being captured."""
+        """True if a graph is being captured."""
         return False
 
     def record_event(self, event: Any = None) -> Any:
@@ -126,7 +126,7 @@ class Event:
         (stream or current()).wait_event(self)
 
     def query(self) -> bool:
-        """Whether it has passed: it has, and who asks knows that."""
+        """True, as all is done; whoever asks knows that now."""
         self.synchronize()
         return True
 

@@ -78,7 +78,8 @@ class Taken:
 
 
 def _is_between(frame: FrameType) -> bool:
-    """What counts on behalf of who calls it, what of ours looks at that, and a method that dataclasses have written."""
+    """True for a frame that counts on behalf of its caller, one of ours that looks at that, and a method that
+    dataclasses have written."""
     name = frame.f_globals.get("__name__") or ""
     code = frame.f_code
     is_written = code.co_name == "__hash__" and code.co_filename.startswith("<")
@@ -86,10 +87,10 @@ def _is_between(frame: FrameType) -> bool:
 
 
 def _finds_itself(frame: FrameType) -> bool:
-    """Whether an item is read by its key: that of this very tensor, or none, unless one is made then."""
+    """True if an item is read by its key: that of this very tensor, or none, unless one is made then."""
     return reads_item(frame) and not hasattr(indexed(frame), "default_factory")
 
 
 def _is_array(value: Any) -> bool:
-    """Whether an index of several numbers would have been taken: a list takes none."""
+    """True if an index of several numbers would have been taken: a list takes none."""
     return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"

@@ -77,7 +77,7 @@ def let_numbers_name_devices(patches: Patches) -> None:
 
 
 def _is_as_expected(kind: Any) -> bool:
-    """Whether a type of this Python lies in memory as it is expected to."""
+    """True if a type of this Python lies in memory as it is expected to."""
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     is_sized: bool = ctypes.c_ssize_t.from_address(id(kind) + _SIZE * _WORD).value == kind.__basicsize__

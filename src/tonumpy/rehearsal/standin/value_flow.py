@@ -37,7 +37,7 @@ class Flows:
         self._known: dict[tuple[Stack, Stack], bool] = {}
 
     def reaches(self, source: Stack, target: Stack) -> bool:
-        """Whether the call at `target` is made with what the call at `source` gave. Both are of the user's own code."""
+        """True if the call at `target` is made with what the call at `source` gave. Both are of the user's own code."""
         key = (source, target)
         if key not in self._known:
             self._known[key] = self._reaches(source, target)
@@ -136,12 +136,13 @@ class _Function:
         return found
 
     def gives(self, nodes: set[int]) -> bool:
-        """Whether what it returns holds one of the nodes."""
+        """True if what it returns holds one of the nodes."""
         names = self.made_of(nodes, set())
         return any(_holds(value, nodes, names) for value in self._returned)
 
     def parameters(self, calls: Iterable[ast.AST], nodes: set[int], names: set[str]) -> set[str]:
-        """Those that are given what is made of the nodes and names, where one of these calls called this function."""
+        """The parameters that are given what is made of the nodes and names, where one of these calls called this
+        function."""
         if not isinstance(self.root, FUNCTIONS):
             return set()
         arguments = self.root.args
@@ -173,7 +174,7 @@ def _nodes_at(root: ast.AST, call: Call) -> set[int]:
 
 
 def _expressions_at(root: ast.AST, call: Call) -> list[ast.expr]:
-    """What was evaluated there; where only the row is known, any call in it."""
+    """The expressions that were evaluated there; where only the row is known, any call in it."""
     spot = Spot(call.row, call.end_row, call.column, call.end_column)
     return [node for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, spot)]
 
@@ -205,7 +206,7 @@ def _added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
-    """Whether a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
+    """True if a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
     waiting = [value]
     while waiting:
         node = waiting.pop()

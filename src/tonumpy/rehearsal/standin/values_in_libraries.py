@@ -88,7 +88,7 @@ def _watched(default: Callable[[Any], Any], library: str, tell: _Tell) -> Callab
 
 
 def _is_called_by_own() -> bool:
-    """Whether the user's code writes, through functions of json alone: libraries write such, too."""
+    """True if the user's code writes, through functions of json alone: libraries write such, too."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "json":
         frame = frame.f_back
@@ -260,7 +260,7 @@ class TakenByLibraries:
             return is_own(sys._getframe(2).f_code.co_filename)
 
         class Writer:
-            """As csv.writer's own, whose type is written in C and takes no patches."""
+            """A writer like csv.writer's own, whose type is written in C and takes no patches."""
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 self._writer = writer(*args, **kwargs)
@@ -298,7 +298,7 @@ def _method_in(text: str) -> str:
 
 
 def _forms(value: Any) -> Iterator[tuple[str, Any]]:
-    """What the table calls a value that is a tensor or holds some, with a tensor, the likeliest first."""
+    """The table's words for a value that is a tensor or holds some, with a tensor, the likeliest first."""
     if isinstance(value, torch.Tensor):
         yield from ((form, value) for form in _forms_of_tensor(value))
     elif isinstance(value, dict):
@@ -335,6 +335,6 @@ def _forms_in_list(held: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any
 
 
 def _tensors_in(held: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[torch.Tensor]:
-    """Those among the first items of a list, or values of a dict."""
+    """The tensors among the first items of a list, or values of a dict."""
     parts = list(held.values()) if isinstance(held, dict) else held
     return (part for part in parts[:_MOST] if isinstance(part, torch.Tensor))
