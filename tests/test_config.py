@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import tonumpy
 from tonumpy import check_paths
 from tonumpy.boundary.foreign import FOREIGN_FOLDERS
 from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
@@ -401,6 +402,24 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         (b"[tool.tonumpy]\nstrict = yes\n", "not valid TOML: "),
         (b"[tool.tonumpy]\n# \xff\n", "not valid TOML: "),
         (b"[tool.tonumpy]\nsrict = true\n", "[tool.tonumpy] has no key `srict`; did you mean `strict`?"),
+        (b"[tool.tonumpy.lint]\nselect = []\n", "[tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]\n"),
+        (b"[tool.tonumpy]\nlint.select = []\n", "[tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]\n"),
+        (
+            b"[tool.tonumpy]\nnew-key = 1\nrequired-version = '>=99, <100'\n",
+            f"[tool.tonumpy] required-version: this is tonumpy {tonumpy.__version__}, and the file asks for <100,>=99",
+        ),
+        (
+            b"[tool.tonumpy]\nrequired-version = '99.1'\n",
+            f"[tool.tonumpy] required-version: this is tonumpy {tonumpy.__version__}, and the file asks for ==99.1\n",
+        ),
+        (
+            b"[tool.tonumpy]\nrequired-version = 'new'\n",
+            "[tool.tonumpy] required-version: expected a specifier of versions",
+        ),
+        (
+            b"[tool.tonumpy]\nrequired-version = 1\n",
+            "[tool.tonumpy] required-version: expected a specifier of versions",
+        ),
     ],
 )
 def test_a_wrong_file_ends_the_run(run_tonumpy: RunTonumpy, tmp_path: Path, content: bytes, message: str) -> None:
@@ -409,6 +428,14 @@ def test_a_wrong_file_ends_the_run(run_tonumpy: RunTonumpy, tmp_path: Path, cont
     result = run_tonumpy("check")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"tonumpy: error: {tmp_path / 'pyproject.toml'}: {message}")
+
+
+@pytest.mark.parametrize("wanted", [">=0", tonumpy.__version__, f"~={tonumpy.__version__}"])
+def test_the_version_that_is_required_may_be_this(run_tonumpy: RunTonumpy, tmp_path: Path, wanted: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.tonumpy]\nrequired-version = '{wanted}'\n")
+    (tmp_path / "a.py").write_text(SAFE)
+    result = run_tonumpy("check")
+    assert (result.code, result.err) == (1, "")
 
 
 def _keys() -> set[str]:
@@ -436,7 +463,7 @@ def test_the_folders_that_are_skipped_are_described() -> None:
 
 
 def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
-    """But for `extend` and `extend-exclude`, which are part of others by then."""
+    """But for `extend` and `extend-exclude`, which are part of others by then, and for the version of tonumpy."""
     table = '[tool.tonumpy]\nconfidence = "high"\ndisable-habits = ["label-name"]\n'
     table += 'baseline = "b.json"\ncache-dir = "c"\nobserved = "seen.json"\noutput-format = "concise"\n'
     table += 'per-file-ignores = { "a.py" = ["TNP101"] }\n[[tool.tonumpy.promises]]\nfunction = "mylib.f"\n'
@@ -445,5 +472,5 @@ def test_every_key_is_shown(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"version": 1, "findings": []}')
     result = run_tonumpy("check", "--show-settings")
     shown = set(re.findall(r"^(?:# |\[tool\.tonumpy\.)?([a-z-]+)(?: = |: |\]$)", result.out, flags=re.MULTILINE))
-    assert _keys() - shown == {"extend", "extend-exclude"}
+    assert _keys() - shown == {"extend", "extend-exclude", "required-version"}
     assert 'confidence = "high"\ndisable-habits = ["label-name"]\n' in result.out

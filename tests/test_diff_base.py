@@ -139,7 +139,7 @@ def test_fix_repairs_changed_lines_alone(run_tonumpy: RunTonumpy, repository: Pa
     new = OLD + "\n\ndef g(x: torch.Tensor):\n    return x.numpy()\n"
     (repository / "a.py").write_text(new)
     result = run_tonumpy("fix", "--diff-base", "HEAD", "a.py")
-    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 2 on unchanged lines.\n")
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file; left alone: 2 on unchanged lines.\n")
     assert (repository / "a.py").read_text() == OLD + new[len(OLD) :].replace("x.numpy", "x.detach().cpu().numpy")
     assert run_tonumpy("fix", "--diff-base", "nowhere").code == 2
 

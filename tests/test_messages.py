@@ -119,7 +119,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "x.data.numpy()",
             "TNP103",
             "`.data` without `.cpu()` before `.numpy()` on a tensor that may be on a GPU: can raise TypeError",
-            "Replace `.data` by `.detach()` and add `.cpu()`",
+            "Add `.cpu()`",
         ),
         (
             "x.detach().cpu().cuda().numpy()",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from conftest import RunTonumpy
 
+NEXT = " Next: `tonumpy check --baseline tonumpy-baseline.json` reports only new ones.\n"
 HEAD = "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n"
 
 # --add-noqa
@@ -120,6 +121,16 @@ def test_a_repair_and_the_end_of_a_comment_together(tmp_path: Path, run_tonumpy:
     assert path.read_text() == HEAD + "    return x.detach().cpu().numpy(), y.detach().cpu().numpy()\n"
 
 
+def test_codes_in_lower_case_count_for_nothing(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+    (tmp_path / "a.py").write_text(HEAD + "    return x.numpy()  # noqa: tnp101, TNP102\n")
+    told = run_tonumpy("check", "-q", "--extend-select", "TNP901", "--output-format", "concise").out
+    assert [line.split()[1] for line in told.splitlines()] == ["TNP101", "TNP901"]
+    assert told.splitlines()[1].split("] ")[1] == (
+        "`# noqa` of tnp101, TNP102 suppresses nothing: flake8 takes codes in upper case only, and no TNP102 is"
+        " reported on this line (fix: Remove `tnp101, TNP102`)"
+    )
+
+
 def test_files_with_nothing_but_a_comment_are_looked_into(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
     (tmp_path / "a.py").write_text("x = 1  # noqa: TNP101\n")
     assert run_tonumpy("check").code == 0
@@ -137,8 +148,14 @@ def old(tmp_path: Path, run_tonumpy: RunTonumpy) -> Path:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text(HEAD + "    x.numpy()\n    x.numpy()\n    return y.cpu().numpy()\n")
     result = run_tonumpy("baseline", "write")
-    assert (result.code, result.out) == (0, "Wrote tonumpy-baseline.json (3 findings).\n")
+    assert (result.code, result.out) == (0, f"Wrote tonumpy-baseline.json (3 findings).{NEXT}")
     return tmp_path
+
+
+def test_the_next_step_is_shorter_where_the_settings_name_the_file(old: Path, run_tonumpy: RunTonumpy) -> None:
+    (old / "pyproject.toml").write_text("[tool.tonumpy]\nbaseline = 'known.json'\n")
+    told = run_tonumpy("baseline", "write").out
+    assert told == "Wrote known.json (3 findings). Next: `tonumpy check` reports only new ones.\n"
 
 
 def test_what_a_baseline_holds(old: Path) -> None:
@@ -207,7 +224,7 @@ def test_a_baseline_changes_only_in_what_was_checked(old: Path, run_tonumpy: Run
     of_a = [("src/a.py", "TNP101"), ("src/a.py", "TNP102")]
     (old / "src" / "b.py").write_text(HEAD + "    return x.detach().numpy()\n")
     result = run_tonumpy("baseline", "write", "src/b.py")
-    assert result.out == "Wrote tonumpy-baseline.json (4 findings).\n"
+    assert result.out == f"Wrote tonumpy-baseline.json (4 findings).{NEXT}"
     assert _entries(old) == [*of_a, ("src/b.py", "TNP103")]
     (old / "src" / "a.py").write_text(HEAD)
     (old / "src" / "c.py").write_text(HEAD + "    return x.numpy()\n")
@@ -248,10 +265,10 @@ def test_fix_leaves_what_the_baseline_has(old: Path, run_tonumpy: RunTonumpy) ->
     result = run_tonumpy("fix", "-", "--stdin-filename", "src/a.py", *baseline, stdin=new.encode())
     assert result.out == new.replace("z.numpy()", "z.detach().cpu().numpy()")
     result = run_tonumpy("fix", *baseline)
-    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 4 in the baseline.\n")
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file; left alone: 4 in the baseline.\n")
     assert (old / "src" / "a.py").read_text() == new.replace("z.numpy()", "z.detach().cpu().numpy()")
     result = run_tonumpy("fix", "--fix-baselined", *baseline)  # one of them has no repair
-    assert (result.code, result.out) == (0, "Fixed 3 findings in 1 file, and 1 in the baseline.\n")
+    assert (result.code, result.out) == (0, "Fixed 3 findings in 1 file; left alone: 1 in the baseline.\n")
 
 
 def test_what_is_held_back_stays_so_beside_a_repair(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
@@ -260,7 +277,7 @@ def test_what_is_held_back_stays_so_beside_a_repair(tmp_path: Path, run_tonumpy:
     (tmp_path / "a.py").write_text(HEAD + old_line)
     run_tonumpy("baseline", "write", "--select", "TNP101")
     result = run_tonumpy("fix", "--baseline", "tonumpy-baseline.json")
-    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file, and 1 in the baseline.\n")
+    assert (result.code, result.out) == (0, "Fixed 1 finding in 1 file; left alone: 1 in the baseline.\n")
     assert (tmp_path / "a.py").read_text() == HEAD + "    return x.numpy(), y.detach().cpu().numpy()\n"
 
 
@@ -278,7 +295,7 @@ def test_a_commit_hook_repairs_what_is_new(tmp_path: Path, run_tonumpy: RunTonum
     entry = f"{sys.executable} -m tonumpy fix --force-exclude --show-fixes"
     hook = f"{{id: fix, name: fix, entry: '{entry}', language: system, types: [python]}}"
     (tmp_path / ".pre-commit-config.yaml").write_text(f"repos: [{{repo: local, hooks: [{hook}]}}]\n")
-    assert run_tonumpy("baseline", "write").out == "Wrote tonumpy-baseline.json (10 findings).\n"
+    assert run_tonumpy("baseline", "write").out.startswith("Wrote tonumpy-baseline.json (10 findings). ")
     run("git", "init", "-q")
     (tmp_path / "a.py").write_text(HEAD + lines + "    # a comment\n")
     run("git", "add", ".")

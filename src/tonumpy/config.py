@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 STRICT_CODE = "TNP300"
 OUR_CODES = "TNP"  # is what every code of ours begins with
+_REQUIRED = "required-version"
 EVERY_CODE = "ALL"  # in place of a code, as in ruff
 
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
@@ -428,10 +429,15 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
     """
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {_shown(table)}")
+    _check_version(table, path)  # before keys that another version may know
     choices: dict[str, object] = {}
     for key, value in table.items():
+        if key == _REQUIRED:
+            continue
+        if key == "lint":  # where ruff has it
+            raise ConfigError(f"{path}: [tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]")
         if key not in _READERS:
-            known = sorted((*_READERS, "extend"))
+            known = sorted((*_READERS, "extend", _REQUIRED))
             raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{_suggestion(key, known)}")
         try:
             choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
@@ -440,6 +446,16 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
         except ValueError as error:
             raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
     return Choices(**choices)  # type: ignore[arg-type]
+
+
+def _check_version(table: dict[str, object], path: str) -> None:
+    if _REQUIRED in table:
+        from tonumpy.required_version import check_required_version  # only where it is asked for: start-up
+
+        try:
+            check_required_version(table[_REQUIRED])
+        except ValueError as error:
+            raise ConfigError(f"{path}: [tool.tonumpy] {_REQUIRED}: {error}") from error
 
 
 def read_inline(text: str) -> Choices:

@@ -286,9 +286,10 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
             ours = [code for code in ours if code not in of_comments]
             unused = [code for code in ours if not any(found.startswith(code) for found in of_line)]
             for rule in rules:
-                message = rule.check(unused)
+                written = [source.text[each.start : each.end] for each in comment.codes if each.code in unused]
+                message = rule.check(written)
                 if message is not None:
-                    codes = ", ".join(unused)
+                    codes = ", ".join(written)
                     fix = Fix("safe", f"Remove `{codes}`", removal(source, comment, unused))
                     place = source.position_at(comment.start), source.position_at(comment.end)
                     yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())

@@ -75,6 +75,12 @@ def write(path: str, report: Report, scope: Scope) -> int:
     return sum(counts.values())
 
 
+def words_of_written(path: str, count: int, *, is_set: bool) -> str:
+    """What has been written, and the next step; `is_set`: the settings name the file."""
+    command = "tonumpy check" if is_set else f"tonumpy check --baseline {path}"
+    return f"Wrote {path} ({count} finding{'s' * (count != 1)}). Next: `{command}` reports only new ones.\n"
+
+
 def without(path: str, report: Report, scope: Scope) -> Kept:
     """An entry is stale if the run would have found it, and has found fewer such findings."""
     judged = _Judged(path, scope)

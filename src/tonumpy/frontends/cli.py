@@ -200,7 +200,8 @@ def _baseline(arguments: argparse.Namespace) -> int:
     scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
     count = baseline.write(path, report, scope)
     if not arguments.quiet:
-        streams.write(f"Wrote {path} ({count} finding{'s' * (count != 1)}).\n", sys.stdout)
+        is_set = arguments.baseline is None and configuration.settings_in("").baseline is not None
+        streams.write(baseline.words_of_written(path, count, is_set=is_set), sys.stdout)
     return CLEAN
 
 

@@ -46,12 +46,16 @@ class _Parser(argparse.ArgumentParser):
     """What is wrong is one line, without the usage of a command that has dozens of options."""
 
     def error(self, message: str) -> NoReturn:
-        if "are required" in message:
+        if message.endswith(f"are required: {_ACTION}"):
+            message = _SAY_WRITE
+        elif "are required" in message:
             message = f"{message}; `{self.prog} --help` shows how"
         raise ConfigError(message.removeprefix("argument "))
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
+            if action.dest == _ACTION:
+                raise ConfigError(f"`tonumpy baseline` has no action `{value}`: {_SAY_WRITE}")
             from tonumpy.suggestions import either  # only where something is wrong: start-up
 
             choices = [str(each) for each in action.choices]
@@ -197,8 +201,12 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
 
 
+_ACTION = "action"
+_SAY_WRITE = "say `tonumpy baseline write`, which records the current findings"
+
+
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("write",), help="write the current findings to the baseline file")
+    parser.add_argument(_ACTION, choices=("write",), help="write the current findings to the baseline file")
     _add_files(parser)
     _add_selection(parser)
     _add_run(parser)
@@ -287,7 +295,7 @@ _FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
     paths = parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files, folders (default: this one) or - for stdin"
+        "paths", nargs="*", default=[], metavar="PATH", help="files, folders (default: this one) or - for stdin"
     )
     paths.complete = _FILES  # type: ignore[attr-defined]
     parser.epilog = _EXIT_CODES

@@ -51,10 +51,13 @@ JUDGES = ("comments",)
 
 
 def check(unused: Sequence[str]) -> str | None:
-    """Of the codes of one comment that suppress nothing."""
+    """The message for the codes of one comment that suppress nothing, as they are written."""
     if not unused:
         return None
-    return f"`# noqa` of {', '.join(unused)} suppresses nothing: no {' or '.join(unused)} is reported on this line"
+    why = ["flake8 takes codes in upper case only"] if any(code != code.upper() for code in unused) else []
+    unseen = [code for code in unused if code == code.upper()]
+    why += [f"no {' or '.join(unseen)} is reported on this line"] if unseen else []
+    return f"`# noqa` of {', '.join(unused)} suppresses nothing: {', and '.join(why)}"
 
 
 def repair(unused: Sequence[str], style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -42,7 +42,7 @@ def summary_of_fix(
 ) -> str:
     """The closing words of `tonumpy fix`, whose report holds the findings that are left; the rest as in `check`."""
     lines, left_out = _unchecked(report), _left_out(hidden, old)
-    more = f", and {left_out}" if left_out else ""
+    more = f"; left alone: {left_out}" if left_out else ""
     if fixed:
         files = len({finding.filename for finding in fixed})
         left = f", {len(report.findings)} left" if report.findings else ""
