@@ -23,7 +23,7 @@ from tonumpy.engine.values.value_facts import (
     tensor_facts,
     with_evidence,
 )
-from tonumpy.engine.values.values import DeviceTaint, Instance, Tensor, Unknown, Value
+from tonumpy.engine.values.values import DeviceTaint, Instance, Tensor, Union, Unknown, Value
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
@@ -87,8 +87,11 @@ class Callers:
         if is_closed and self._is_handed_on(scopes, len(sites)):
             is_closed = isinstance(scopes[-2], FUNCTIONS)
         joined = self._joined(scopes, function, sites, depth, is_closed=is_closed)
-        if joined is None or is_closed:
-            return joined
+        if joined is None:
+            return None
+        if is_closed:  # one caller of several that brings a risk raises, whatever kinds of things the others give
+            told = {key: joined.risky.get(key, each) for key, each in joined.values.items() if isinstance(each, Union)}
+            return joined._replace(values={**joined.values, **told})
         return None if node.name == "__init__" else self._by_habit(node, function, joined)
 
     def _sites(self, scopes: tuple[ast.AST, ...]) -> list[Site]:
