@@ -59,8 +59,24 @@ def test_check_reports_findings_with_their_repair_and_a_summary(run_tonumpy: Run
     assert result.out == (
         f"{SAFE_LINE}{UNSAFE_LINE}Found 2 findings in 2 files.\n"
         "[*] 1 fixable with `tonumpy fix`, 1 more with `tonumpy fix --unsafe-fixes`.\n"
+        "0 certain (high confidence), 2 possible; `--confidence high` shows the certain ones alone.\n"
     )
     assert (result.code, result.err) == (1, "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_at_high_confidence_the_summary_tells_that_possible_findings_are_left_out(
+    run_tonumpy: RunTonumpy, tmp_path: Path
+) -> None:
+    none = "No finding is certain (high confidence); `--confidence medium` shows possible ones.\n"
+    assert run_tonumpy("check", "--confidence", "high")[:3] == (0, none, "")
+    assert run_tonumpy("fix", "--confidence", "high")[:3] == (0, none, "")
+    (tmp_path / "sure.py").write_text(SAFE.replace("x.numpy()", "x.cuda().numpy(), x.numpy()"))
+    told = run_tonumpy("check").out.splitlines()[-1]
+    assert told == "1 certain (high confidence), 3 possible; `--confidence high` shows the certain ones alone."
+    (tmp_path / "pyproject.toml").write_text("[tool.tonumpy]\nconfidence = 'high'\n")
+    told = run_tonumpy("check").out.splitlines()[-1]
+    assert told == "All are certain (high confidence); `--confidence medium` shows possible ones, too."
 
 
 @pytest.mark.usefixtures("folder")

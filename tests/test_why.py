@@ -234,6 +234,15 @@ def test_each_confidence_shows_more(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
     assert run_tonumpy("check", "-q").out == run_tonumpy("check", "-q", "--confidence", "medium").out
 
 
+def test_what_is_moved_to_a_device_is_not_told_to_be_of_unknown_type(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(
+        "import torch\n\n\ndef f(x, device):\n    return x.to('cuda').log().numpy(), torch\n"
+    )
+    told = run_tonumpy("check", "-q", "--output-format", "concise", "--confidence", "high").out
+    assert "TNP101" in told
+    assert "type unknown" not in told + run_tonumpy("why", "m.py:5").out
+
+
 def test_a_file_may_choose_the_confidence(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(MODULE)
     (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\nconfidence = "high"\n')

@@ -13,6 +13,7 @@ from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.facts import Certainty
     from tonumpy.inference.memory.regions import Side
     from tonumpy.inference.memory.state import Overwritten
 
@@ -24,12 +25,18 @@ _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a p
 
 def subject(conversion: Conversion | ImplicitConversion) -> str:
     """How sure it is that a tensor is converted: "a likely tensor"."""
-    return _SUBJECTS[conversion.certainty]
+    return _SUBJECTS[certainty_told(conversion)]
+
+
+def certainty_told(conversion: Conversion | ImplicitConversion) -> Certainty:
+    """How sure it is that a tensor is converted; what is moved to a device is likely one, whatever its type."""
+    is_moved = conversion.certainty == "possible" and conversion.confidence == "high"
+    return "likely" if is_moved else conversion.certainty
 
 
 def at_risk(conversion: Conversion) -> str:
     """What is converted, and what it may raise for: "a tensor that may require grad or be on a GPU: can raise"."""
-    link = "; it" if conversion.certainty == "possible" else " that"
+    link = "; it" if certainty_told(conversion) == "possible" else " that"
     return f"{subject(conversion)}{link} {_doubts(conversion)}: {_verdict(conversion)}"
 
 

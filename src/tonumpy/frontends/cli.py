@@ -109,7 +109,8 @@ def _check(arguments: argparse.Namespace) -> int:
     if streams.is_for_people(form) and not arguments.quiet:
         from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
 
-        streams.write(summary_of_check(report, hidden, old=old, of_nothing=not run.looked_at), sys.stdout)
+        told_of = {"of_nothing": not run.looked_at, "at_high": configuration_of(arguments).asks_for_high}
+        streams.write(summary_of_check(report, hidden, old=old, **told_of), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
@@ -229,7 +230,8 @@ def _fix(arguments: argparse.Namespace) -> int:
     if arguments.show_fixes:
         streams.write(summary.repairs(fixed, written=not arguments.diff), told)
     if not arguments.quiet and (streams.is_for_people(form) or arguments.output_file):
-        told_of = {"written": not arguments.diff, "of_nothing": not run.looked_at}
+        told_of = {"of_nothing": not run.looked_at, "at_high": configuration_of(arguments).asks_for_high}
+        told_of["written"] = not arguments.diff
         streams.write(summary.summary_of_fix(report, fixed, hidden, old=old, **told_of), speech)
     if report.errors:
         return ERRORS

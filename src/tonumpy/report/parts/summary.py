@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from tonumpy.findings import Finding
 
 
-def summary_of_check(report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False) -> str:
+def summary_of_check(
+    report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False, at_high: bool = False
+) -> str:
     """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out.
 
-    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check.
+    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check; `at_high`: findings
+    below high confidence were not asked for.
     """
     left_out = _left_out(hidden, old)
     lines = _unchecked(report)
@@ -24,12 +27,22 @@ def summary_of_check(report: Report, hidden: int = 0, *, old: int = 0, of_nothin
         files = len({finding.filename for finding in report.findings})
         more = f", and {left_out}" if left_out else ""
         lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
-        lines += _offer(report)
+        lines += [*_offer(report), _sureness(report, at_high)]
     elif left_out:
         lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
-        lines.append(_all_well(of_nothing))
+        lines.append(_all_well(of_nothing, at_high))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _sureness(report: Report, at_high: bool) -> str:
+    """How many findings are certain, how many possible, and how to see the others or fewer."""
+    if at_high:
+        return "All are certain (high confidence); `--confidence medium` shows possible ones, too."
+    certain = sum(finding.confidence == "high" for finding in report.findings)
+    possible = len(report.findings) - certain
+    more = "; `--confidence high` shows the certain ones alone" if possible else ""
+    return f"{certain} certain (high confidence), {possible} possible{more}."
 
 
 def _left_out(hidden: int, old: int) -> str:
@@ -38,7 +51,14 @@ def _left_out(hidden: int, old: int) -> str:
 
 
 def summary_of_fix(
-    report: Report, fixed: Sequence[Finding], hidden: int = 0, *, old: int = 0, written: bool, of_nothing: bool
+    report: Report,
+    fixed: Sequence[Finding],
+    hidden: int = 0,
+    *,
+    old: int = 0,
+    written: bool,
+    of_nothing: bool,
+    at_high: bool,
 ) -> str:
     """The closing words of `tonumpy fix`, whose report holds the findings that are left; the rest as in `check`."""
     lines, left_out = _unchecked(report), _left_out(hidden, old)
@@ -53,12 +73,15 @@ def summary_of_fix(
     elif left_out:
         lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
-        lines.append(_all_well(of_nothing))
+        lines.append(_all_well(of_nothing, at_high))
     return "".join(f"{line}\n" for line in lines + _offer(report))
 
 
-def _all_well(of_nothing: bool) -> str:
-    return "No files were checked." if of_nothing else "All checks passed!"
+def _all_well(of_nothing: bool, at_high: bool) -> str:
+    if of_nothing:
+        return "No files were checked."
+    certain_alone = "No finding is certain (high confidence); `--confidence medium` shows possible ones."
+    return certain_alone if at_high else "All checks passed!"
 
 
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
