@@ -234,6 +234,27 @@ def test_each_confidence_shows_more(run_tonumpy: RunTonumpy, tmp_path: Path) -> 
     assert run_tonumpy("check", "-q").out == run_tonumpy("check", "-q", "--confidence", "medium").out
 
 
+UNDER_NO_GRAD = """\
+import torch
+
+
+def f(x: torch.Tensor):
+    with torch.no_grad():
+        y = x.reshape(-1)
+        y.cpu().numpy()
+    return y.cpu().numpy()
+"""
+
+
+def test_no_advice_is_what_is_done_already(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """A view that is made under no_grad requires grad as its base does; what is converted there never raises for it."""
+    (tmp_path / "m.py").write_text(UNDER_NO_GRAD)
+    assert "to fix" not in run_tonumpy("why", "m.py:7").out
+    assert "    to fix: `.detach()`, or convert it under `torch.no_grad()`\n" in run_tonumpy("why", "m.py:8").out
+    (tmp_path / "m.py").write_text(UNDER_NO_GRAD.replace("    return", "        return"))
+    assert run_tonumpy("check", "m.py").code == 0
+
+
 def test_what_is_moved_to_a_device_is_not_told_to_be_of_unknown_type(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(
         "import torch\n\n\ndef f(x, device):\n    return x.to('cuda').log().numpy(), torch\n"

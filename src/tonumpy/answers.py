@@ -203,7 +203,7 @@ def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, 
 def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
     if conversion.chain.detach is not None:
         return Answer("grad", "detached (by the chain)")
-    remedy = "`.detach()`, or compute it under `torch.no_grad()`"
+    remedy = "" if conversion.grad_mode is False else "`.detach()`, or convert it under `torch.no_grad()`"
     if conversion.requires_grad:
         return Answer("grad", "requires grad", grounds, remedy)
     if conversion.requires_grad is None and conversion.param_taint:
