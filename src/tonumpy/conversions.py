@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeVar
 
     from tonumpy.engine.knowledge.chains import Chain
+    from tonumpy.engine.names.torch_transforms import Transformed
     from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
@@ -55,6 +56,7 @@ class Conversion(NamedTuple):
     `is_settled` says whether the search for what it is was not cut off before there was anything to be said of it.
     `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
     PackedSequence has a tensor under that name and no `.detach()`.
+    `transformed` is the transform of torch.func that wraps the tensor, so that no chain converts it.
     """
 
     candidate: Candidate
@@ -77,12 +79,15 @@ class Conversion(NamedTuple):
     param_taint: bool = False
     is_settled: bool = True
     is_brought_back: Fact = False
+    transformed: Transformed | None = None
 
     @property
     def confidence(self) -> Confidence:
         """Of what it may raise for: high where something in sight speaks for it."""
         if not self.is_settled:
             return "low"
+        if self.transformed is not None and self.certainty == "tensor":
+            return "high"
         return "high" if self.speaks_of_grad or self.speaks_of_device else "medium"
 
     @property

@@ -13,6 +13,7 @@ from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import parameter_names, words_of_chain
 from tonumpy.engine.names.module_words import names_other_devices
 from tonumpy.engine.names.shown_by_runs import has_been_made
+from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.engine.summaries.driver import Observations, Outcome, observe
 from tonumpy.engine.values.evidence import Spot
 from tonumpy.engine.values.joins import item_handed_on
@@ -86,7 +87,12 @@ def infer(
     observed = observe(module, candidates, outcome=outcome)
     found = made(candidates, observed)
     torch_tensors = [
-        each._replace(trained_in=loses_gradient(module, each.candidate)) for each in found if each is not None
+        each._replace(
+            trained_in=loses_gradient(module, each.candidate),
+            transformed=transformed_around(module.source, each.candidate.scopes, each.candidate.call),
+        )
+        for each in found
+        if each is not None
     ]
     return _with_sharing(module, sharing, torch_tensors)
 

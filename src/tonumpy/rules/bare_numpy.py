@@ -4,7 +4,8 @@
 
 Reports `.numpy()` on a tensor that may require grad or be on a GPU, where the call chain neither detaches the tensor
 nor moves it to the CPU. Silent where the code proves that the missing link is not needed, or catches the error and
-converts in another way.
+converts in another way. In a function that is given to `torch.vmap` or to `grad`, `grad_and_value`, `jacrev`, `jacfwd`,
+`vjp`, `jvp` or `hessian` of `torch.func`, it reports every conversion of what these wrap: nothing makes it right there.
 
 ## Why is this bad
 
@@ -41,19 +42,41 @@ Safe where the value is proved or likely to be a torch tensor. Unsafe (`--unsafe
 and torch is merely the only array framework of the module: your own class may have a method `numpy` and no `.detach()`.
 """
 
-from tonumpy.conversions import Conversion
-from tonumpy.phrases import at_risk, lost
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.names.torch_transforms import transformed_around
+from tonumpy.phrases import at_risk, lost, subject
 from tonumpy.repair.operations import complete_chain
+from tonumpy.text.wanted_errors import OF_GRAD
+
+if TYPE_CHECKING:
+    from tonumpy.conversions import Conversion
+    from tonumpy.findings import RepairStyle
+    from tonumpy.inference.completeness import Complete
+    from tonumpy.repair.operations import Operation
+    from tonumpy.text.candidates import Candidate
 
 CODE = "TNP101"
 ON_BY_DEFAULT = True
-repair = complete_chain
+
+
+def concerns(complete: Complete) -> list[Candidate]:
+    return [each for each in complete.candidates if transformed_around(complete.source, each.scopes, each.call)]
 
 
 def check(conversion: Conversion) -> str | None:
-    chain = conversion.chain
+    chain, transform = conversion.chain, conversion.transformed
+    if transform is not None and OF_GRAD not in conversion.errors_made_good:
+        place = f"within `{transform.name}` (line {transform.row})"
+        return f"`.numpy()` on {subject(conversion)} {place}: raises RuntimeError, and no link helps; convert outside"
     if conversion.candidate.is_forced or chain.detach or chain.cpu:
         return None
     if not (conversion.may_raise_by_grad or conversion.may_raise_by_device):
         return None
     return f"`.numpy()` on {at_risk(conversion)}{lost(conversion)}"
+
+
+def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
+    return () if conversion.transformed is not None else complete_chain(conversion, style)

@@ -58,6 +58,8 @@ repair = complete_chain
 
 def check(conversion: Conversion) -> str | None:
     chain = conversion.chain
+    if conversion.transformed is not None:  # TNP101 tells that no link helps
+        return None
     if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
     undone = chain.undoes_detach
