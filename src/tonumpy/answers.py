@@ -55,6 +55,7 @@ def answers_of(
         Answer("grad mode", mode, of_mode),
         *_representation(conversion, of("dtype")),
         *_left_to_callers(conversion),
+        *_doubtful(conversion),
         *_memory(conversion, filename),
     )
 
@@ -169,6 +170,13 @@ def _memory(conversion: Conversion | ImplicitConversion, filename: str) -> list[
 def _left_to_callers(conversion: Conversion | ImplicitConversion) -> list[Answer]:
     is_left = isinstance(conversion, Conversion) and conversion.candidate.is_left_to_callers
     return [Answer("force", "a parameter of the function, so its caller chooses")] if is_left else []
+
+
+def _doubtful(conversion: Conversion | ImplicitConversion) -> list[Answer]:
+    """Why the confidence is low where only a name says that parameters are in it."""
+    is_doubtful = isinstance(conversion, ImplicitConversion) and conversion.is_doubtful
+    why = "low, as what makes it is only taken for a model, and grad mode may be off"
+    return [Answer("confidence", why)] if is_doubtful else []
 
 
 def _kind(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:

@@ -291,20 +291,21 @@ class ImplicitConversion(NamedTuple):
         is_made_by_model = is_made_by_model and not is_on_one_branch(self.evidence)
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
-        if not self.never and self.risks == ("learns",) and self._is_doubtful:
+        if self.is_doubtful:
             return "low"
         always = bool(self.never) or self.mixture in ALWAYS_WRONG
         speaks = always or self.is_certain_to_raise or self.is_sent or self.is_of_chosen_dtype or is_made_by_model
         return "high" if self.certainty == "tensor" and speaks else "medium"
 
     @property
-    def _is_doubtful(self) -> bool:
-        """Of one argument that is made by what is taken for a model: it may be no tensor, and grad mode may be off.
+    def is_doubtful(self) -> bool:
+        """Whether it is one argument that is made by what is taken for a model: it may be no tensor, or grad mode off.
 
         Of seven such in five hundred repositories, where nothing else spoke, none was right.
         """
         is_one_argument = self.mixture is None and not self.of_items
-        return is_one_argument and self.certainty != "tensor" and self.grad_mode is not True
+        learns_alone = not self.never and self.risks == ("learns",)
+        return is_one_argument and learns_alone and self.certainty != "tensor" and self.grad_mode is not True
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
         """What is known if these habits are not believed, or none at all; itself where that changes nothing."""

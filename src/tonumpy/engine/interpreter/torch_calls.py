@@ -75,7 +75,7 @@ class Call(NamedTuple):
 
 
 # In-place methods for which torch raises where the tensor requires grad.
-REFUSING_GRAD = frozenset("resize_ resize_as_ set_ apply_ map_ map2_".split())
+REFUSING_GRAD = frozenset("resize_ resize_as_ apply_ map_ map2_".split())
 # Those of them for which torch raises where the tensor is not on the CPU, as they call Python for each element.
 ON_CPU_ALONE = frozenset(("apply_", "map_", "map2_"))
 
@@ -116,6 +116,11 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
         return sent_to(receiver, Arguments(arguments.positional[:1]), mode)
     if name in REFUSING_GRAD:
         return without_grad(as_tensor(receiver), name)
+    if name == "set_":  # takes the memory of another tensor, and its grad
+        both = (receiver, *arguments.values())
+        grad = result_facts(both, True)[1]
+        evidence = rests_on(both, receiver.on_cpu, grad, True, None)
+        return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence)
     operator = torch_api.tensor_method(name)
     if operator is None:
         return as_tensor(receiver) if name in ("share_memory_", "rename_") else None
