@@ -95,7 +95,7 @@ class Recorder:
             os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
 
     def note_how(self, ended: str, failure: object) -> None:
-        """How the program ended, and of which error (as tracebacks.py has it)."""
+        """How the program ended, and of which error (as own_code.py has it)."""
         self._write({"ended": ended, "failure": failure})
 
     def end(self) -> None:

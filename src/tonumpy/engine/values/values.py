@@ -142,7 +142,7 @@ class Function(NamedTuple):
     owner: Class | None  # the class whose method it is
     closure: Any = None  # transfer.frame.Frame of the enclosing function; compared by identity
     is_bare: bool = False  # as its decorators are given it
-    grad_mode: str = "unchanged"  # what it runs in, as `torch.no_grad()(function)` does (see grad_modes.py)
+    grad_mode: str = "unchanged"  # what it runs in, as `torch.no_grad()(function)` does (see contexts.py)
 
 
 class Class(NamedTuple):

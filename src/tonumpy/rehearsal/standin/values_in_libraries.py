@@ -146,7 +146,7 @@ class TakenByLibraries:
                 patch_json(library, self._tell, patches)
                 return
             self._patch_functions(library, patches)
-            if library != "numpy":  # of arrays TNP108 tells, and taken.py
+            if library != "numpy":  # of arrays TNP108 tells, and tensors_as_keys.py
                 self._patch_objects(library, patches)
         except Exception as problem:
             warn(f"{library} is not followed ({type(problem).__name__}: {problem})")
