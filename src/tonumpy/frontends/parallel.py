@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
 # each of its processes reads the imported modules of the repository anew.
 POOL_FROM = 100
-TOO_MANY_OBJECTS = 4_000_000  # made since the last collection and not freed
+TOO_MANY_OBJECTS = 1_000_000  # made since the last collection and not freed
 _CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
 
 

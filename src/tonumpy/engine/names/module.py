@@ -81,6 +81,10 @@ class Module:
         return tree_of(self.source)
 
     @property
+    def is_parsed(self) -> bool:
+        return "tree" in self.source.__dict__
+
+    @property
     def can_be_parsed(self) -> bool:
         try:
             _ = self.source.tree

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tonumpy.engine.names.reads import ReadSet
     from tonumpy.engine.names.repository import Known
 
-MAX_KEPT = 3_000_000  # bytes of the text that a process keeps parsed, in some 25 times the memory
+MAX_KEPT = 500_000  # characters of the text that a process keeps parsed, in some two hundred times the memory
+_UNPARSED = 20  # times as many are kept of what is not parsed
 MAX_ROOTS = 10_000
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
@@ -105,7 +106,7 @@ class Project:
         self._has_looked_at_files = False
         kept = 0
         for path, module in reversed(list(self._modules.items())):
-            kept += 100 if module is None else _length(module)
+            kept += 100 if module is None else _length(module) // (1 if module.is_parsed else _UNPARSED)
             if kept > MAX_KEPT:
                 del self._modules[path]
         if len(self._roots) > MAX_ROOTS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,7 +60,7 @@ class Outcome(NamedTuple):
     is_settled: bool
 
 
-_KNOWN: weakref.WeakKeyDictionary[Module, Driver] = weakref.WeakKeyDictionary()
+_CURRENT: list[Driver] = []  # that of the module which was asked about last
 
 
 def observe(
@@ -73,9 +72,7 @@ def observe(
 
     Callers are asked where what is declared leaves a site open, as `outcome` tells; always where there is none.
     """
-    driver = _KNOWN.get(module)
-    if driver is None:
-        driver = _KNOWN[module] = Driver(module)
+    driver = _driver_of(module)
     groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
     for candidate in candidates:
         scope = candidate.scopes[-1]
@@ -87,11 +84,20 @@ def observe(
     return observed
 
 
+def _driver_of(module: Module) -> Driver:
+    """The driver of a module, which is kept while that module is asked about."""
+    if not _CURRENT or _CURRENT[0].module is not module:
+        while _CURRENT:
+            _CURRENT.pop().close()
+        _CURRENT.append(Driver(module))
+    return _CURRENT[0]
+
+
 class Driver:
     """Runs the bodies of one module, each from each entry once."""
 
     def __init__(self, module: Module) -> None:
-        self._module = module
+        self.module = module
         self._analysis = Analysis(module)
         self._callers = Callers(module, self._analysis, self._around)
         self._elsewhere = CallersElsewhere(module, self._analysis, self._run_elsewhere)
@@ -101,6 +107,11 @@ class Driver:
         self._stores: dict[int, Counter[str]] = {}  # how often a body binds each name
         self._in_progress: set[int] = set()
         self._is_shallow = False  # arguments of other functions are asked about: far more bodies, and far less in each
+
+    def close(self) -> None:
+        """Drop all that was worked out: its parts know each other, and no garbage is collected during a run."""
+        for part in (self._analysis, self._callers, self._elsewhere, self):
+            vars(part).clear()
 
     def is_fixed(self, scope: ast.AST, name: str) -> bool:
         """True if a body binds a flag once, so that every test of it agrees: a parameter, or one assignment."""
@@ -154,7 +165,7 @@ class Driver:
             if risky is None:
                 return {}
             self._analysis.begin()
-            frame = self._analysis.run(self._module, group[0].scopes, risky.values, risky.mode, flags)
+            frame = self._analysis.run(self.module, group[0].scopes, risky.values, risky.mode, flags)
         except RecursionError:
             note_cut()
             return {}
@@ -193,8 +204,8 @@ class Driver:
         if known is None:
             analysis = self._analysis
             analysis.begin(is_shallow=self._is_shallow)
-            values, mode = self._declared_entry(self._module, scopes)
-            known = analysis.run(self._module, scopes, values, mode, flags, is_shallow=self._is_shallow)
+            values, mode = self._declared_entry(self.module, scopes)
+            known = analysis.run(self.module, scopes, values, mode, flags, is_shallow=self._is_shallow)
             self._declared[(*key, self._is_shallow)] = known
         return known
 
@@ -218,7 +229,7 @@ class Driver:
         if entry is not None:
             self._analysis.begin(is_shallow=self._is_shallow)
             made = self._analysis.run(
-                self._module, scopes, entry.values, entry.mode, flags, is_shallow=self._is_shallow
+                self.module, scopes, entry.values, entry.mode, flags, is_shallow=self._is_shallow
             )
             found = entry, made
         self._called[(*key, self._is_shallow)] = found
