@@ -10,8 +10,8 @@ PATH = Path(__file__).resolve().parent.parent / "docs" / "verified.md"
 HEADER = """\
 # What was run
 
-Written by `python scripts/verify.py`, `python scripts/fuzz.py` and
-`python scripts/kill_fixes.py`: one section for each environment that they ran in, in the words of that run.
+Written by `python scripts/verify.py` and `python scripts/fuzz.py`: one section for each environment that they ran in,
+in the words of that run.
 
 - truth table: each way to convert, with each sort of tensor, does exactly what the rules rest on.
 - executable fixtures: each, as it is and as `tonumpy` repairs it, with each sort of tensor in each grad mode. The

@@ -16,7 +16,7 @@ from tonumpy.engine.names.project import Project
 from tonumpy.findings import STYLES, Edit, Position, SourceError
 from tonumpy.pipeline import Fixed, check, fix
 from tonumpy.repair import rewrite as rewriting
-from tonumpy.repair.operations import AddLinks
+from tonumpy.repair.operations import AddLinks, DataToDetach
 from tonumpy.repair.rewrite import RewriteError, apply_edits, rewrite
 from tonumpy.text.source import Source
 
@@ -184,8 +184,10 @@ def test_wrong_force_is_refused(content: str) -> None:
 def test_data_that_is_not_replaced_is_refused() -> None:
     source = Source.from_text("x.data.numpy()", "example.py")
     (repair,) = repairs_of(source)
+    data = repair.conversion.candidate.receiver
+    asked = repair._replace(operations=(DataToDetach(data), *repair.operations))
     with pytest.raises(RewriteError, match=r"Attribute at row 1 for a call of `\.detach\(\)`"):
-        rewrite(source, [repair._replace(edits=repair.edits[1:])])
+        rewrite(source, [asked])
 
 
 def test_a_plan_that_does_not_complete_the_chain_is_refused() -> None:

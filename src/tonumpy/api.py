@@ -87,7 +87,7 @@ def check_paths(
     confidence: Confidence | None = None,
     jobs: int = 1,
 ) -> Checked:
-    """What `tonumpy check PATH...` finds: the files in folders, less what is excluded, each under its pyproject.toml.
+    """Check files and folders as `tonumpy check PATH...` does: less what is excluded, each under its pyproject.toml.
 
     The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
     processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an
@@ -164,7 +164,7 @@ def fix_source(
 
 
 def _warn_of_cells(source: Source) -> None:
-    """Of those that could not be parsed."""
+    """Warn of the cells that could not be parsed."""
     for error in source.skipped:
         warnings.warn(str(error), SyntaxWarning, stacklevel=3)
 

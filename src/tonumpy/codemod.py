@@ -86,7 +86,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
 
 
 def _is_lossy(tree: Module, filename: str) -> bool:
-    """Whether LibCST has lost something in reading the file (a form feed, a last carriage return).
+    """True if LibCST has lost something in reading the file (a form feed, a last carriage return).
 
     A tree that another codemod has changed since also differs from the file, and that is no loss.
     """

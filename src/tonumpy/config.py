@@ -12,7 +12,7 @@ from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import read_format
-from tonumpy.globs import Exclude, excludes, regular_expression
+from tonumpy.globs import Exclude, compiled, excludes
 from tonumpy.text.prefilter import (
     may_hold_candidates,
     may_hold_comments,
@@ -150,7 +150,7 @@ class Settings(NamedTuple):
 
 
 def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
-    """Whether the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
+    """True if the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
     if may_hold_candidates(data):
         return True
     consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
@@ -186,7 +186,7 @@ def _closeness(code: str, beginning: str) -> int:
 
 
 class Choices(NamedTuple):
-    """What one place, a file or the command line, says; None where it says nothing."""
+    """The choices of one place, a file or the command line; None where it says nothing."""
 
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
@@ -247,28 +247,10 @@ def _added(first: tuple[_T, ...] | None, second: tuple[_T, ...] | None) -> tuple
 def combine(file: Choices, line: Choices) -> Settings:
     """The settings that follow from a file's choices and the command line's over them."""
     said = overlay(file, line)
-    return Settings(
-        select=said.select,
-        ignore=said.ignore or (),
-        extend_select=said.extend_select or (),
-        per_file_ignores=said.per_file_ignores or (),
-        strict=said.strict or False,
-        style=said.style or "links",
-        links=said.links or "both",
-        output_format=said.output_format,
-        exclude=(*(said.exclude or ()), *(said.extend_exclude or ())),
-        force_exclude=said.force_exclude or False,
-        unsafe_fixes=said.unsafe_fixes or False,
-        jobs=line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0),
-        baseline=said.baseline,
-        promises=said.promises or (),
-        sinks=said.sinks or (),
-        confidence=said.confidence or "medium",
-        preview=said.preview or False,
-        disable_habits=said.disable_habits or (),
-        cache_dir=said.cache_dir,
-        observed=said.observed,
-    )
+    values = {name: value for name, value in said._asdict().items() if value is not None}
+    values["exclude"] = (*(said.exclude or ()), *values.pop("extend_exclude", ()))
+    values["jobs"] = line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0)
+    return Settings(**values)
 
 
 class Configuration:
@@ -290,7 +272,7 @@ class Configuration:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are promises or own sinks in any of the settings that were asked for."""
+        """True if there are promises or own sinks in any of the settings that were asked for."""
         found = self._folders.values() if self._everywhere is None else (self._everywhere,)
         return any(settings.promises or settings.sinks for settings, _ in found)
 
@@ -325,7 +307,7 @@ class Configuration:
         return found
 
     def _own(self, folder: str) -> tuple[Settings, str | None] | None:
-        """What its own file says, if one does."""
+        """The settings of the folder's own file, if it has any."""
         path = os.path.join(folder, "pyproject.toml")
         if os.path.islink(path):
             try:
@@ -375,7 +357,7 @@ def _in_repository(path: str, folder: str) -> str:
 
 
 def _table(path: str) -> tuple[object, str]:
-    """What a TOML file says under `tool.tonumpy`, None where it says nothing, and the file's text."""
+    """The `tool.tonumpy` table of a TOML file, None if it has none, and the file's text."""
     try:
         data = read_regular(path)
     except OSError as error:
@@ -412,17 +394,16 @@ def _within_limits(text: str, path: str) -> str:
 
 
 def _limited(choices: Choices, path: str) -> Choices:
-    """All that one file says, with what it extends."""
-    ignores = choices.per_file_ignores or ()
-    globs = [*(choices.exclude or ()), *(choices.extend_exclude or ())]
-    globs += [glob for row in ignores for glob in row.globs]
-    selected = [*(choices.select or ()), *(choices.extend_select or ()), *(choices.ignore or ())]
+    """The choices of one file, with what it extends; ConfigError if they are too many."""
+    said = {name: value or () for name, value in choices._asdict().items()}
+    ignores = said["per_file_ignores"]
+    globs = [*said["exclude"], *said["extend_exclude"], *(glob for row in ignores for glob in row.globs)]
+    codes = [*said["select"], *said["extend_select"], *said["ignore"], *(code for row in ignores for code in row.codes)]
     try:
         limits.check_globs([glob.pattern for glob in globs])
-        limits.check_rows("codes", [*selected, *(code for row in ignores for code in row.codes)])
-        limits.check_rows("habits", choices.disable_habits or ())
-        limits.check_rows("promises", choices.promises or ())
-        limits.check_rows("sinks", choices.sinks or ())
+        limits.check_rows("codes", codes)
+        for kind, name in (("habits", "disable_habits"), ("promises", "promises"), ("sinks", "sinks")):
+            limits.check_rows(kind, said[name])
     except ValueError as error:
         raise ConfigError(f"{path}: [tool.tonumpy] {error}") from error
     return choices
@@ -465,7 +446,7 @@ def _check_version(table: dict[str, object], path: str) -> None:
 
 
 def read_inline(text: str) -> Choices:
-    """What `KEY = VALUE` says on the command line, in TOML; ConfigError where it is wrong."""
+    """The choices of `KEY = VALUE` on the command line, in TOML; ConfigError if it is wrong."""
     try:
         table = _parsed(text)
     except ValueError as error:
@@ -474,8 +455,8 @@ def read_inline(text: str) -> Choices:
 
 
 def read_choices(**said: object) -> Choices:
-    """What a program says in a call, by the names of `Choices`, None where it says nothing; ValueError that names what
-    is wrong."""
+    """The choices that a program gives in a call, by the names of `Choices`, None where it says nothing; ValueError
+    that names what is wrong."""
     choices: dict[str, Any] = {}
     for name, value in said.items():
         key = name.replace("_", "-")
@@ -522,7 +503,7 @@ def _read_code(word: str) -> str:
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
     patterns = limits.expanded(_strings(value))
     for pattern in patterns:
-        regular_expression(pattern)  # ValueError
+        compiled(pattern)  # ValueError
     return tuple(Exclude(root, pattern) for pattern in patterns)
 
 

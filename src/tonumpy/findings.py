@@ -49,7 +49,7 @@ class Fix(NamedTuple):
 
     @property
     def told(self) -> str:
-        """What stands behind a finding's message: "(unsafe fix: Add `.detach()`)"."""
+        """The note behind a finding's message: "(unsafe fix: Add `.detach()`)"."""
         return f"({HOW_REPAIRED[self.applicability]}: {self.message})"
 
 
@@ -116,7 +116,7 @@ class Caller(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What a run has seen of one conversion: its tensor, and how often it was converted there.
+    """The observation of one conversion by a run: its tensor, and how often it was converted there.
 
     `requires_grad`: it did, and grad mode was on. Where the tensors of several times differ, each fact is that of the
     first that was refused for it. `reasons` are all that were seen, `error` is the first as torch words it. `stack`, of
@@ -222,6 +222,6 @@ class SourceError(Exception):
 
 
 def place_of(filename: str, position: Position | None, cell: int | None) -> str:
-    """As ruff writes it: `module.py:2:14`, `train.ipynb:cell 3:2:14`."""
+    """The place as ruff writes it: `module.py:2:14`, `train.ipynb:cell 3:2:14`."""
     parts = [filename] if cell is None else [filename, f"cell {cell}"]
     return ":".join(parts if position is None else (*parts, str(position.row), str(position.column)))

@@ -20,7 +20,7 @@ class Paused:
 
 
 class Sheltered(Paused):
-    """The same for work that is one part of a program, as a plugin's is.
+    """Pauses the collector for work that is one part of a program, such as a plugin's.
 
     What the work leaves lives to the end, and whenever the rest of the program has its garbage collected, the collector
     would go through that too. So it is taken out of the collector's sight, with all else that lives then; a collection

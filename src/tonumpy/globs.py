@@ -1,11 +1,10 @@
-"""Whether one of some globs covers a path. No file is touched."""
+"""Matches paths against globs. No file is touched."""
 
 from __future__ import annotations
 
 import os
 import re
 from functools import cache
-from itertools import accumulate, count
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 MAX_LENGTH = 1000  # of a glob
 MAX_GLOBS = 1000  # that one with braces may stand for
 _MAX_DEPTH = 10  # of braces in braces
+_ANY_FOLDERS = "**"
+_RANGE = re.compile(r"(.)-([^]])")
 
 
 class Exclude(NamedTuple):
@@ -24,91 +25,56 @@ class Exclude(NamedTuple):
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
-    """Whether a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
-    tried: dict[tuple[str | None, bool], list[str]] = {}  # for all globs of one folder the same
+    """True if a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
+    parts: dict[str | None, list[str]] = {}  # for all globs of one folder the same
     for root, pattern in excluded:
-        glob, is_whole, is_absolute = _compiled(pattern)
-        key = (None if is_absolute else root, is_whole)
-        texts = tried.get(key)
-        if texts is None:
-            texts = tried[key] = _texts(path, *key)
-        for text in texts:
-            if glob.fullmatch(text):
-                return True
+        is_whole = "/" in pattern.rstrip("/")
+        key = None if is_whole and os.path.isabs(pattern) else root
+        if key not in parts:
+            parts[key] = (os.path.abspath(path) if key is None else os.path.relpath(path, key)).split(os.sep)
+        glob = compiled(pattern)
+        if _leads_to(glob, parts[key]) if is_whole else any(map(_expression(glob[0]).match, parts[key])):
+            return True
     return False
 
 
-def _texts(path: str, root: str | None, is_whole: bool) -> list[str]:
-    """The parts of a path, or the paths from its root to each."""
-    parts = (os.path.abspath(path) if root is None else os.path.relpath(path, root)).split(os.sep)
-    return list(accumulate(parts, "{}/{}".format)) if is_whole else parts
+@cache
+def compiled(pattern: str) -> tuple[str, ...]:
+    """The parts of a glob; `**` stands for any number of folders. ValueError for one that cannot be understood."""
+    parts = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/").split("/")
+    for part in parts:
+        for group in re.findall(r"\[!?(\]?[^]]*)\]", part):
+            if any(first > last for first, last in _RANGE.findall(group)):
+                raise ValueError(f"the glob `{part}` cannot be understood: bad character range")
+    return tuple(parts)
+
+
+def _leads_to(glob: tuple[str, ...], parts: list[str]) -> bool:
+    """True if the glob matches the path, or a folder that it leads through; in time that grows with both lengths."""
+    states = _reached(glob, {0})
+    for part in parts:
+        stay = {at for at in states if at < len(glob) and glob[at] == _ANY_FOLDERS}
+        match = {at + 1 for at in states - stay if at < len(glob) and _expression(glob[at]).match(part)}
+        states = _reached(glob, stay | match)
+        if len(glob) in states:
+            return True
+    return False
+
+
+def _reached(glob: tuple[str, ...], states: set[int]) -> set[int]:
+    """With the places behind each `**`, which may stand for no folder."""
+    for at, part in enumerate(glob):
+        if at in states and part == _ANY_FOLDERS:
+            states.add(at + 1)
+    return states
 
 
 @cache
-def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
-    """And whether it is one of whole paths, and of absolute ones."""
-    is_whole = "/" in pattern.rstrip("/")
-    text = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/")
-    return re.compile(regular_expression(text), re.DOTALL), is_whole, is_whole and os.path.isabs(pattern)
+def _expression(part: str) -> re.Pattern[str]:
+    """The regular expression of one part, by the standard library, whose time does not explode with many stars."""
+    from fnmatch import translate  # start-up: most runs have no glob
 
-
-def regular_expression(pattern: str) -> str:
-    """That of a glob in which `*` stays within one part of a path and `**` does not. ValueError where it has none.
-
-    However many stars there are, the time of a match does not explode: what stands between two of them is taken at the
-    first place where it is found, and no other is tried (an atomic group, in the words that Python 3.10 has for one).
-    That is no loss. What follows a later place within the same part of the path also follows the first, with more left
-    to the next star, and between two `**` the same is true of whole parts.
-    """
-    blocks = [("", [("", "")])]  # what a `**` skips, and behind it stars with the text that follows each
-    for piece in re.split(r"((?:^|(?<=/))\*\*/|\*\*|\*|\?|\[!?\]?[^]]*\])", re.sub(r"\*{3,}", "**", pattern)):
-        if piece in _CROSSING:
-            blocks.append((_CROSSING[piece], [("", "")]))
-        elif piece == "*":
-            blocks[-1][1].append(("[^/]*?", ""))
-        else:
-            star, text = blocks[-1][1][-1]
-            blocks[-1][1][-1] = (star, text + _literal(piece))
-    *before, (last_skipped, last_block) = blocks
-    found = "".join(_once(skipped + "".join(_once(star + text) for star, text in block)) for skipped, block in before)
-    *stars, (last_star, text) = last_block
-    return found + last_skipped + "".join(_once(star + each) for star, each in stars) + last_star + text
-
-
-_CROSSING = {"**/": "(?:.*?/)??", "**": ".*?"}
-
-
-def _once(expression: str) -> str:
-    """The expression at the one place where it matches first."""
-    name = f"g{next(_numbers)}"
-    return f"(?=(?P<{name}>{expression}))(?P={name})" if expression else ""
-
-
-_numbers = count()  # the names of groups need only differ
-
-
-def _literal(piece: str) -> str:
-    if piece == "?":
-        return "[^/]"
-    if not (piece[:1] == "[" and len(piece) > 2):
-        return re.escape(piece)
-    inner = piece[1:-1]
-    group = f"(?!/)[{'^' if inner[0] == '!' else ''}{_characters(inner.removeprefix('!'))}]"
-    try:
-        re.compile(group)
-    except re.error as error:
-        raise ValueError(f"the glob `{piece}` cannot be understood: {error.msg}") from error
-    return group
-
-
-def _characters(inner: str) -> str:
-    """Those of a class, with ranges, in a form in which nothing else has a meaning, now or in a later Python."""
-    found, at = "", 0
-    while at < len(inner):
-        is_range = inner[at + 1 : at + 2] == "-" and at + 2 < len(inner)
-        found += re.escape(inner[at]) + (f"-{re.escape(inner[at + 2])}" if is_range else "")
-        at += 3 if is_range else 1
-    return found
+    return re.compile(translate(part), re.DOTALL)
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -24,7 +24,7 @@ def read_own(path: str, parsed: Callable[[str, bytes], _T], advice: str = "") ->
 
 
 def is_own(data: bytes, parsed: Callable[[str, bytes], object]) -> bool:
-    """Whether they are what we write."""
+    """True if they are what we write."""
     try:
         parsed("", data)
     except ConfigError:

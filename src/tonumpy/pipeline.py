@@ -58,7 +58,7 @@ MAX_PASSES = 10  # two are known to be needed
 
 
 class Fixed(NamedTuple):
-    """What the file holds after a fix, the findings that it repaired and those that are left in the new text.
+    """The result of a fix: the new text, the findings that it repaired and those that are left in the new text.
 
     `is_settled`: another fix would change nothing. A repaired finding has its place in the text that it was found in.
     """
@@ -134,7 +134,7 @@ def _without(findings: list[Finding], offsets: Collection[int], source: Source) 
 
 
 def _moved(offsets: Iterable[int], edits: Iterable[Edit], source: Source) -> set[int]:
-    """Where what stands there stands once the edits are made."""
+    """The offsets as they are once the edits are made."""
     spans = [(source.offset(edit.start), source.offset(edit.end), len(edit.content)) for edit in edits]
     return {offset + sum(length - (end - start) for start, end, length in spans if end <= offset) for offset in offsets}
 
@@ -166,7 +166,7 @@ def module_of(source: Source, settings: Settings, project: Project) -> Module:
 
 
 def as_believed(conversion: _Judged, settings: Settings) -> _Judged:
-    """What is known of a conversion where some habits are switched off."""
+    """The facts about a conversion without the habits that are switched off."""
     return conversion.without_habits(settings.disable_habits) if settings.disable_habits else conversion
 
 

@@ -35,7 +35,7 @@ def of_written_array(conversion: Conversion | ImplicitConversion, filename: str)
 
 
 def of_argument(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
-    """Where the tensors are put into the list, and what else reads it or uses the result."""
+    """The places where the tensors are put into the list, and where else the list is read or the result used."""
     told: list[tuple[int, str, str]] = []
     filling = filling_of(conversion.site, conversion.argument) if conversion.of_items else None
     if filling is not None:

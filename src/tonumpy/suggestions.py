@@ -1,4 +1,4 @@
-"""What somebody may have meant by a word that is not known, and which words there are."""
+"""Suggests a known word for one that is not known."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def _put(path: str, text: str) -> None:
 
 
 def _git_folder(path: str) -> str | None:
-    """Where a working or bare repository keeps HEAD; `.git` may be a file that names another folder."""
+    """The folder in which a working or bare repository keeps HEAD; `.git` may be a file that names another folder."""
     for folder in (os.path.join(path, ".git"), path):
         if os.path.isfile(folder):
             named = _first_line(folder)
@@ -221,7 +221,7 @@ def _git_folder(path: str) -> str | None:
 
 
 def _common_folder(folder: str) -> str:
-    """Where the objects and the branches are, which worktrees of one repository share."""
+    """The folder of the objects and the branches, which worktrees of one repository share."""
     named = _first_line(os.path.join(folder, "commondir"))
     return os.path.abspath(folder if named is None else os.path.join(folder, named))
 
@@ -258,7 +258,7 @@ def _packed(folder: str) -> dict[str, str]:
 
 
 def _has_wide_ids(folder: str) -> bool:
-    """Whether the ids are those of SHA-256."""
+    """True if the ids are those of SHA-256."""
     found = _look_up(folder, "HEAD") or next(iter(_packed(_common_folder(folder)).values()), "")
     return len(found) == 64
 

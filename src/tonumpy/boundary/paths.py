@@ -92,12 +92,13 @@ def private_folder(path: str) -> str | None:
 
 
 def _is_private(name: str) -> bool:
-    """As file systems compare names that ignore case, blanks and dots at the end, or characters that are not seen."""
+    """True for a folder of version control, as file systems compare names that ignore case, blanks and dots at the
+    end, or characters that are not seen."""
     return name.translate(_NOT_SEEN).partition(":")[0].rstrip(". ").lower() in _PRIVATE_FOLDERS
 
 
 def _is_git_folder(path: str) -> bool:
-    """As git itself finds out whether it is in one."""
+    """True for a repository of git's, by the test that git itself makes."""
     head = os.path.join(path, "HEAD")
     if not os.path.lexists(head):
         return False

@@ -150,7 +150,7 @@ def blocked() -> Iterator[None]:
 
 
 def begin_worker() -> None:
-    """In a worker process: it ends with its parent, which alone answers a terminal's interrupt."""
+    """Make a worker process end with its parent, which alone answers a terminal's interrupt."""
     from threading import Thread  # start-up
 
     Thread(target=_end_with_parent, daemon=True).start()

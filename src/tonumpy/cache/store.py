@@ -64,7 +64,7 @@ class Store:
         self._keys: dict[int, tuple[Settings, str]] = {}
 
     def known(self, path: str, settings: Settings) -> Kept | None:
-        """What was found in the file, if nothing that it was found by has changed."""
+        """The findings that an earlier run kept, if nothing that they rest on has changed."""
         row = self._database.execute(
             "SELECT content FROM entries WHERE path = ? AND settings = ?", (path, self._key(settings))
         ).fetchone()
@@ -93,7 +93,7 @@ class Store:
                 self._write_search(search, found)
 
     def search(self, search: NameSearch) -> list[str] | None:
-        """What a search finds now, by what it found in an earlier run and by the files that changed since."""
+        """The result of a search now, by that of an earlier run and by the files that changed since."""
         if search not in self._searches:
             self._searches[search] = self._search(search)
         return self._searches[search]

@@ -1,1 +1,1 @@
-"""What a user starts: the command and the flake8 plugin, with the files and processes that they need."""
+"""The command and the flake8 plugin, with the files and processes that they need."""

@@ -22,7 +22,7 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def _choices(arguments: argparse.Namespace) -> Choices:
-    """What the command line says, None where it says nothing; not every command has every option."""
+    """The choices of the command line, None where it says nothing; not every command has every option."""
     said: dict[str, Any] = {}
     for name, value in vars(arguments).items():
         if name in Choices._fields:

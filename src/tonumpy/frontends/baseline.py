@@ -27,7 +27,7 @@ _VERSION = 1
 
 
 class Key(NamedTuple):
-    """What a finding is known by; the path is relative to the folder of the baseline, with slashes."""
+    """The identity of a finding; the path is relative to the folder of the baseline, with slashes."""
 
     path: str
     code: str
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What a run has judged: these files, by the rules that their settings select, down to the confidence asked for.
+    """The extent of a run: these files, by the rules that their settings select, down to the confidence asked for.
 
     `named` are the paths that it was given.
     """
@@ -101,7 +101,7 @@ def without(path: str, report: Report, scope: Scope) -> Kept:
 
 
 class _Judged:
-    """Whether a run would have found what a baseline tells of."""
+    """Tells for a baseline entry if a run would have found it."""
 
     def __init__(self, path: str, scope: Scope) -> None:
         self._folder = os.path.dirname(os.path.abspath(path))

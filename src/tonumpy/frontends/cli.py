@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import TypeVar
+    from typing import TextIO, TypeVar
 
     from tonumpy.config import Configuration
     from tonumpy.frontends.diff_base import DiffBase
@@ -135,7 +135,7 @@ def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """What would be checked, or with which settings, in place of checking it."""
+    """Print the files or settings of a check in place of checking."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = reads_stdin(arguments)
@@ -210,15 +210,7 @@ def _fix(arguments: argparse.Namespace) -> int:
     from tonumpy.report.parts import summary  # only here: start-up
 
     run, hidden, old = _repaired(arguments)
-    speech = sys.stdout  # where people are spoken to: where stdout is for the product, stderr
-    if arguments.diff:
-        speech = sys.stderr
-        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
-    elif run.stdin is not None:
-        speech = sys.stderr
-        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
-    else:
-        run = run.written(arguments.paths)
+    run, speech = _delivered(run, arguments)
     _, form = streams.format_of(arguments, speech, configuration_of(arguments))
     report = run.report()
     if hidden is None:
@@ -236,6 +228,17 @@ def _fix(arguments: argparse.Namespace) -> int:
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
+
+
+def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
+    """Show the changes or write them. The stream for people is stderr if stdout has the product."""
+    if arguments.diff:
+        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
+        return run, sys.stderr
+    if run.stdin is not None:
+        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
+        return run, sys.stderr
+    return run.written(arguments.paths), sys.stdout
 
 
 def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:
@@ -376,7 +379,7 @@ def _given_on_stdin(arguments: argparse.Namespace, configuration: Configuration)
 
 
 def _result_cache(arguments: argparse.Namespace, configuration: Configuration, command: str) -> ResultCache | None:
-    """What former runs have found, where it is wanted."""
+    """The results of earlier runs, if they are wanted."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
@@ -419,7 +422,7 @@ def candidate_files(
     result_cache: ResultCache | None = None,
     known: dict[str, Outcome] | None = None,
 ) -> Iterator[str]:
-    """Those that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
+    """Yield the files that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in _with_progress(files, len(files), arguments):
         settings = configuration.settings_of(path)

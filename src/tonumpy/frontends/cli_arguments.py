@@ -43,7 +43,7 @@ class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """What is wrong is one line, without the usage of a command that has dozens of options."""
+    """Reports an error in one line, without the usage of a command that has dozens of options."""
 
     def error(self, message: str) -> NoReturn:
         if message.endswith(f"are required: {_ACTION}"):
@@ -64,6 +64,28 @@ class _Parser(argparse.ArgumentParser):
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """`command` names the command. An option that was not given is None or False, so that a file may decide."""
+    parser, parsers = _parser(argv)
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        raise ConfigError(_unknown_command(argv[0]))
+    own, rest = _split(argv, parsers)
+    arguments, unknown = parser.parse_known_args(own)
+    if arguments.command == "sweep":
+        arguments.check_options = rest
+    elif arguments.command == "rehearse":
+        arguments.program = rest
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit(2)
+    if "config" in arguments:
+        given = arguments.config or ()
+        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
+    if unknown:
+        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
+    return arguments
+
+
+def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and that of each command; only the options of the command that is meant are added."""
     parser = _Parser(
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
@@ -85,23 +107,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             add_options(command)
     for each in (parser, *commands.choices.values()):
         each.formatter_class = argparse.RawDescriptionHelpFormatter
-    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
-        raise ConfigError(_unknown_command(argv[0]))
-    own, rest = _split(argv, commands.choices)
-    arguments, unknown = parser.parse_known_args(own)
-    if arguments.command == "sweep":
-        arguments.check_options = rest
-    elif arguments.command == "rehearse":
-        arguments.program = rest
-    if arguments.command is None:
-        parser.print_help()
-        parser.exit(2)
-    if "config" in arguments:
-        given = arguments.config or ()
-        arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
-    if unknown:
-        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
-    return arguments
+    return parser, commands.choices
 
 
 def _file_of(given: Sequence[str | Choices]) -> str | None:
@@ -112,8 +118,8 @@ def _file_of(given: Sequence[str | Choices]) -> str | None:
 
 
 def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands behind `--` are options of another command in `tonumpy sweep`, and a program in `tonumpy rehearse`,
-    which needs no `--` before it."""
+    """Split off the words behind `--`: options of another command in `tonumpy sweep`, a program in `tonumpy
+    rehearse`, which needs no `--` before it."""
     if argv[:1] == ["rehearse"]:
         from tonumpy.rehearsal.rehearsal_options import program_at  # saves start-up
 
@@ -377,7 +383,7 @@ class _Version(argparse.Action):
 
 
 class _Completion(argparse.Action):
-    """What a shell runs to complete the command's arguments, written by shtab, which nothing else needs."""
+    """Prints a shell's completion script, written by shtab, which nothing else needs."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, *__: object) -> NoReturn:
         try:

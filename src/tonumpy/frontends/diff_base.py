@@ -28,7 +28,7 @@ _AS_THEY_ARE = ("--no-ext-diff", "--no-textconv", "--no-color", "--text", "--uni
 
 
 class DiffBase(AbstractContextManager["DiffBase"]):
-    """Where a branch has left `revision`; ConfigError where the current repository has no such commit."""
+    """The commit at which a branch has left `revision`; ConfigError if the current repository has no such commit."""
 
     def __init__(self, revision: str) -> None:
         self._revision = revision
@@ -108,7 +108,7 @@ class _Base:
 
     @cached_property
     def _former_names(self) -> dict[bytes, bytes]:
-        """Of files that have been renamed since, by their new ones."""
+        """The former names of files that have been renamed since, by their new ones."""
         asked = ("diff-tree", "-r", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-ext-diff")
         words = self._repository.ask(*asked, self._commit, self._head).split(b"\0")
         return dict(zip(words[2::3], words[1::3], strict=False))

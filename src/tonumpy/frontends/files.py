@@ -149,12 +149,12 @@ class _Search:
 
 
 def is_kept_out(path: str, settings: Settings) -> bool:
-    """Whether what is named, be it by its name alone, is left out all the same."""
+    """True if what is named, be it by its name alone, is left out all the same."""
     return settings.force_exclude and is_left_out(path, settings)
 
 
 def is_left_out(path: str, settings: Settings) -> bool:
-    """Whether a path that nobody named would be left out."""
+    """True if a path that nobody named would be left out."""
     return excludes(settings.exclude, path) or lies_in_foreign(path)
 
 
@@ -189,7 +189,7 @@ def _why_unread(path: str) -> SourceError | None:
 
 
 def _names_python_first(path: str) -> bool:
-    """Whether the first line of a file, whatever its suffix, has Python run it. One that cannot be read may be one."""
+    """True if the first line of a file, whatever its suffix, has Python run it. One that cannot be read may be one."""
     try:
         line = read_regular(path)[:1000].partition(b"\n")[0]
     except OSError:

@@ -95,7 +95,7 @@ class Plugin:
             raise ExecutionError(str(error)) from error
 
     def settings(self) -> Settings:
-        """What `[tool.tonumpy]` says of codes does not count: they are selected where flake8's own are; nor do
+        """The settings for this file. Codes in `[tool.tonumpy]` do not count, since flake8 selects them; nor do
         observations, which may be of another state of the code."""
         from tonumpy.rules import all_rules  # only for files that may have findings: start-up
 

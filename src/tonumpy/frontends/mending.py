@@ -101,7 +101,7 @@ def _mended(
     taken: Sequence[tuple[Judgement, str]],
     errors: Sequence[SourceError],
 ) -> Mended:
-    """What could not be taken back still stands."""
+    """The outcome, without the repairs that were taken back; one that could not be still stands."""
     standing = {id(judgement) for judgement in _judgements(files)}
     gone = tuple(each for each in taken if id(each[0]) not in standing)
     return Mended(ended, tuple(files), gone, tuple(errors))

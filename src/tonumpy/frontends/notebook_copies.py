@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Known(NamedTuple):
-    """What was found in a notebook that looked at no other file, and what it looked for in vain."""
+    """The findings of a notebook that read no other file, and the modules that it looked for in vain."""
 
     filename: str
     findings: list[Finding]
@@ -28,14 +28,14 @@ class _Known(NamedTuple):
 
 
 class Copies:
-    """What was found so far in the notebooks of a run."""
+    """The findings so far in the notebooks of a run."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[tuple[object, ...], list[_Known]] = {}
 
     def check(self, source: Source, settings: Settings) -> list[Finding]:
-        """What `pipeline.check` finds."""
+        """The findings of `pipeline.check`."""
         project = self._project
         if source.cell_rows is None:
             return pipeline.check(source, settings, project)
@@ -55,7 +55,7 @@ class Copies:
 
 
 def _is_named(filename: str, findings: list[Finding]) -> bool:
-    """Whether what is said of findings names the file, other than as a place."""
+    """True if what is said of findings names the file, other than as a place."""
     name = os.path.basename(filename)
     return any(name in text for each in findings for text in (each.message, *(told.message for told in each.evidence)))
 

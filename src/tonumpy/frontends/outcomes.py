@@ -28,14 +28,14 @@ class Task(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """What the findings of a file rest on beside settings and tool: the digest of its bytes, and what else was read."""
+    """The grounds of a file's findings beside settings and tool: the digest of its bytes, and what else was read."""
 
     digest: str
     read_set: ReadSet
 
 
 class Change(NamedTuple):
-    """What a file held, and what it should hold."""
+    """The bytes of a file, and the bytes that it should hold."""
 
     old: bytes
     new: bytes

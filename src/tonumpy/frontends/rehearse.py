@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Rehearsed(NamedTuple):
-    """What a run has shown, and what came of repairs: `repairs` is None where none was asked for.
+    """The result of a run and of repairs: `repairs` is None where none was asked for.
 
     `changes` are those that are to be shown, of a run with `--diff`.
     """
@@ -119,7 +119,7 @@ def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> Ended:
-    """What the program prints goes to standard error where the report takes standard output."""
+    """Run the program; it prints to standard error if the report takes standard output."""
     output = sys.stderr if arguments.output_file is None else sys.stdout
     try:
         return run_program(
@@ -130,7 +130,7 @@ def _run(arguments: argparse.Namespace) -> Ended:
 
 
 def _judged(ended: Ended, arguments: argparse.Namespace, configuration: Configuration) -> Judged:
-    """What the run has seen goes to the record, too."""
+    """Judge what the run has seen, and write it to the record."""
     judged = judge_run(ended.run, configuration.settings_of, fragile=arguments.fragile)
     if arguments.observations is not None:
         record(judged, arguments.observations)
@@ -149,7 +149,7 @@ def _record_at(path: str) -> Record:
 
 
 def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequence[Finding] | None = None) -> Report:
-    """Of the findings of a run, or of what came of them."""
+    """The report of the findings of a run, or of what came of them."""
     sources = {file.source.filename: file.source for file in judged.files}
     found = [
         sources[finding.filename].placed([finding])[0] if finding.filename in sources else finding
@@ -162,7 +162,7 @@ def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequ
 
 
 def _repairs(judged: Judged) -> Repairs:
-    """Of exactly what was seen to fail, in the files below the folder at hand."""
+    """The repairs of exactly what was seen to fail, in the files below the working folder."""
     files, errors = [], list[SourceError]()
     for file in judged.files:
         due = [each for each in file.judgements if is_fixable(each.finding, unsafe=file.settings.unsafe_fixes)]

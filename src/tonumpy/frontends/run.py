@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What a process keeps from one file to the next: what it has read of the repository, and found in notebooks."""
+    """The state that a process keeps from one file to the next: modules of the repository, findings in notebooks."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

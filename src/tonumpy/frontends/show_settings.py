@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(files: Sequence[str], configuration: Configuration) -> str:
-    """What is not TOML stands in comments; files that have all in common are named together."""
+    """The settings as TOML, with all else in comments; files that have all in common are named together."""
     groups: dict[tuple[Settings, str | None], list[str]] = {}
     for path in files:
         origin = configuration.governed(os.path.dirname(path))[1]
@@ -35,31 +35,32 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"# sinks: {', '.join(each.function for each in settings.sinks) or 'none'}",
         "[tool.tonumpy]",
         "# select: the rules on by default" if settings.select is None else f"select = {_list(settings.select)}",
-        f"extend-select = {_list(settings.extend_select)}",
-        f"ignore = {_list(settings.ignore)}",
-        f"strict = {_bool(settings.strict)}",
-        f"preview = {_bool(settings.preview)}",
-        f"confidence = {_string(settings.confidence)}",
-        f"disable-habits = {_list(settings.disable_habits)}",
-        f"style = {_string(settings.style)}",
-        f"links = {_string(settings.links)}",
-        f"exclude = {_list(map(_glob, settings.exclude))}",
-        f"force-exclude = {_bool(settings.force_exclude)}",
-        f"unsafe-fixes = {_bool(settings.unsafe_fixes)}",
-        f"jobs = {settings.jobs or _string('auto')}",
     ]
-    if settings.baseline is not None:
-        lines.append(f"baseline = {_string(os.path.abspath(settings.baseline))}")
-    if settings.output_format is not None:
-        lines.append(f"output-format = {_string(settings.output_format)}")
-    if settings.cache_dir is not None:
-        lines.append(f"cache-dir = {_string(os.path.abspath(settings.cache_dir))}")
-    if settings.observed:
-        lines.append(f"observed = {_string(os.path.abspath(settings.observed))}")
+    for name in _SHOWN:
+        value = getattr(settings, name.replace("-", "_"))
+        if value is not None:
+            lines.append(f"{name} = {_value(name, value)}")
     if settings.per_file_ignores:
         lines.append("[tool.tonumpy.per-file-ignores]")
         lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]
     return "".join(f"{line}\n" for line in lines)
+
+
+_SHOWN = (
+    *("extend-select", "ignore", "strict", "preview", "confidence", "disable-habits", "style", "links", "exclude"),
+    *("force-exclude", "unsafe-fixes", "jobs", "baseline", "output-format", "cache-dir", "observed"),
+)
+_PATHS = frozenset(("baseline", "cache-dir", "observed"))
+
+
+def _value(name: str, value: object) -> str:
+    if name == "jobs":
+        return str(value or _string("auto"))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return _list(_glob(each) if name == "exclude" else each for each in value)
+    return _string(os.path.abspath(str(value)) if name in _PATHS else str(value))
 
 
 def _globs(row: FileIgnores) -> str:
@@ -68,7 +69,7 @@ def _globs(row: FileIgnores) -> str:
 
 
 def _glob(exclude: Exclude) -> str:
-    """As it means the same in a file of any folder."""
+    """The glob in a form that means the same in a file of any folder."""
     return exclude.pattern if "/" not in exclude.pattern.rstrip("/") else os.path.join(exclude.root, exclude.pattern)
 
 
@@ -78,7 +79,3 @@ def _list(items: Iterable[str]) -> str:
 
 def _string(text: str) -> str:
     return json.dumps(text)  # TOML's basic strings are those of JSON, and more
-
-
-def _bool(value: bool) -> str:
-    return str(value).lower()

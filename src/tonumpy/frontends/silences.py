@@ -1,4 +1,5 @@
-"""What keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare with."""
+"""Finds what keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare
+with."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class Silences:
         ]
 
     def _of(self, finding: Finding) -> Iterator[str]:
-        """In the order in which a run asks for them; nothing where the finding is reported."""
+        """Yield the reasons in the order in which a run asks for them; nothing if the finding is reported."""
         settings, rule = self._settings, self._rules.get(finding.code)
         if is_left_out(finding.filename, settings):
             covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
@@ -90,7 +91,7 @@ class Silences:
 
     @cached_property
     def _report(self) -> Report:
-        """What a run reports of the file before it looks at the baseline and the commit."""
+        """The report of the file before the baseline and the commit are considered."""
         found = suppress(self._source, check(self._source, self._settings, self._project))
         return Report(self._source.placed(found), [], read=lambda _: self._data)
 

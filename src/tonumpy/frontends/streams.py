@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StreamError(Exception):
-    """What is printed cannot be; the text says why."""
+    """Output cannot be printed; the text says why."""
 
 
 def prepare() -> None:
@@ -74,7 +74,7 @@ def print_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """What others have printed (argparse, for one), before Python does it when nothing can be said of it any more.
+    """Write what others have printed (argparse, for one), before Python does it when it is too late to report an error.
 
     pygls closes standard output when an editor says goodbye.
     """
@@ -98,7 +98,7 @@ def _guarded(stream: TextIO) -> Iterator[None]:
 
 
 def _give_up(stream: TextIO) -> None:
-    """What is still in the buffer would else be tried again at the end."""
+    """Drop what is still in the buffer, which Python would try to write again at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

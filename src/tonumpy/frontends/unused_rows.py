@@ -62,13 +62,13 @@ def _text_of(origin: str) -> str:
 
 
 def _row(text: str, name: str) -> str:
-    """Where the name stands; nothing where that is a file which this one extends."""
+    """The row of the name; nothing if that is a file which this one extends."""
     found = re.search(rf"""["']{re.escape(name)}["']""", text)
     return "" if found is None else f":{text.count(chr(10), 0, found.start()) + 1}"
 
 
 def _used(names: frozenset[str], files: Sequence[str]) -> set[str]:
-    """Those that some file names; `mylib.Reader.read` too where one names `mylib.Reader`, and one has `.read`."""
+    """The names that some file names; `mylib.Reader.read` too if one names `mylib.Reader`, and one has `.read`."""
     holders = {name: name.rpartition(".")[0] for name in names if _is_of_class(name)}
     attributes = {name: re.compile(rf"\.\s*{name.rpartition('.')[2]}\b".encode()) for name in holders}
     left, has_attribute = _searched(files, {*names, *holders.values()}, attributes)
@@ -79,7 +79,7 @@ def _used(names: frozenset[str], files: Sequence[str]) -> set[str]:
 def _searched(
     files: Sequence[str], names: set[str], attributes: Mapping[str, re.Pattern[bytes]]
 ) -> tuple[set[str], set[str]]:
-    """Those of the names that no file names, and those whose pattern some file has."""
+    """The names that no file names, and those whose pattern some file has."""
     left, has_attribute, project = {*names}, set[str](), Project()
     for file in files:
         if not left:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """What was done: one outcome for each file that may hold a candidate, in the order of the files.
+    """The result of a run: one outcome for each file that may hold a candidate, in the order of the files.
 
     `looked_at` are all files, also those of which a search showed that they hold none.
     """
@@ -38,7 +38,7 @@ class Run(NamedTuple):
         return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
 
     def read(self, filename: str) -> bytes:
-        """What the findings of a file speak of: what it holds after the change, if there is one."""
+        """The bytes that the findings of a file are about: those after the change, if there is one."""
         changed = dict(self.changes).get(filename)
         if changed is not None or self.stdin is not None:
             return changed.new if changed is not None else self.stdin or b""

@@ -1,1 +1,1 @@
-"""What calls tonumpy from other programs: flake8, LibCST, pytest and editors."""
+"""The parts that other programs load: flake8, LibCST, pytest and editors."""

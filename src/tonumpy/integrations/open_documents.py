@@ -1,4 +1,4 @@
-"""What is found in a document, or in a notebook's cells, as an editor has it now, and the edits that repair it.
+"""Checks documents, and cells of notebooks, as an editor has them now, and makes the edits that repair them.
 
 It remembers what is open and what was read of the repository. It is used by one thread at a time.
 """

@@ -34,7 +34,7 @@ def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:
 
 
 def _span(start: int, end: int) -> bytes:
-    """As `patch` reads it: an empty one stands behind the line before it."""
+    """The range of a hunk as `patch` reads it: an empty one stands behind the line before it."""
     length = end - start
     return b"%d" % (start + 1) if length == 1 else b"%d,%d" % (start + bool(length), length)
 
@@ -99,8 +99,8 @@ def _once(lines: list[bytes]) -> dict[bytes, int]:
 
 
 def _quoted(filename: str) -> bytes:
-    """As git and `patch` write and read a name that would else be cut off, be taken for lines of the patch, or command
-    the terminal or the runner of CI that shows it."""
+    """A file name as git and `patch` quote one that would else be cut off, be taken for lines of the patch, or
+    command the terminal or the runner of CI that shows it."""
     name = os.fsencode(filename)
     if name.strip() == name and without_commands(filename) == filename and all(map(_is_plain, filename)):
         return name + b"\t" if b" " in name else name  # what follows the tab is a date

@@ -91,7 +91,7 @@ def _applicability(
 def _note(
     conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], applicability: Applicability
 ) -> str:
-    """What an unsafe repair may change."""
+    """The caveat of an unsafe repair: what it may change."""
     if applicability != "unsafe":
         return ""
     widened = {method for each in operations if isinstance(each, (AddLinks, Convert)) for method in each.methods}
@@ -103,7 +103,7 @@ def _note(
 
 
 def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...]) -> bool:
-    """Whether the array gets another dtype where its bytes are read, or which may not hold its values."""
+    """True if the array gets another dtype where its bytes are read, or which may not hold its values."""
     widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
     return widens and (are_bytes_read(conversion.candidate) or not is_widened_safely(conversion.dtype))
 
@@ -218,8 +218,8 @@ def _force(call: ast.Call, source: Source) -> Edit:
 
 
 def _is_echoed(candidate: Candidate, source: Source) -> bool:
-    """Whether the call stands in an `f"{x.numpy()=}"`, which prints its own source, or in a template `t"{x.numpy()}"`,
-    which keeps it: an edit changes more than it is to."""
+    """True if the call stands in an `f"{x.numpy()=}"`, which prints its own source, or in a template
+    `t"{x.numpy()}"`, which keeps it: an edit changes more than it is to."""
     return candidate.string is not None and candidate.call in _echoed_in(candidate.string, source)
 
 

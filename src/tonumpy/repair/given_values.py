@@ -1,4 +1,4 @@
-"""Whether what a repair adds a method to is a tensor on every path.
+"""Tells if what a repair adds a method to is a tensor on every path.
 
 `np.asarray(x)` takes a list, an array, a number; `x.detach()` takes tensors alone. What a parameter or an attribute is,
 its callers decide: it is a tensor where it is annotated, tested or made here, or where all calls in sight give tensors.
@@ -292,7 +292,7 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
 def _given_for(
     parameter: ast.arg, function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, *, is_method: bool
 ) -> ast.expr | None:
-    """What a call gives a parameter; None where that is not plain to see."""
+    """The argument that a call gives a parameter; None if that is not plain to see."""
     named = next((each.value for each in call.keywords if each.arg == parameter.arg), None)
     if named is not None:
         return named
@@ -372,7 +372,7 @@ def _shows(test: ast.expr, name: str, truth: bool) -> bool:
 
 
 def _declared_in(owner: ast.ClassDef, name: str) -> bool | None:
-    """Whether an annotation, or `register_buffer`, says that an attribute is a tensor; None where nothing is said."""
+    """True if an annotation, or `register_buffer`, says that an attribute is a tensor; None where nothing is said."""
     for node in walk(owner):
         if isinstance(node, ast.AnnAssign) and _names(node.target, name):
             return _names_tensor(node.annotation)

@@ -112,7 +112,7 @@ def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def completes_the_chain(operations: Iterable[Operation]) -> bool:
-    """Whether the chain must have both links once these are done."""
+    """True if the chain must have both links once these are done."""
     return any(
         isinstance(each, Force) or (isinstance(each, AddLinks) and not {"detach", "cpu"}.isdisjoint(each.methods))
         for each in operations
@@ -120,7 +120,7 @@ def completes_the_chain(operations: Iterable[Operation]) -> bool:
 
 
 def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """What completes the chain of a conversion, or gives it what it needs; nothing where it is complete already."""
+    """The operations that complete the chain of a conversion, or add what it needs; none if it is complete."""
     candidate, chain = conversion.candidate, conversion.chain
     if conversion.is_complete:
         return ()
@@ -156,14 +156,15 @@ def _add_needed(conversion: Conversion) -> tuple[Operation, ...]:
 
 
 def _needed(conversion: Conversion | ImplicitConversion) -> tuple[str, ...]:
-    """What callers or habits of the field say is no proof."""
+    """The links that are needed: callers and habits are no proof that one is not."""
     proved = conversion.as_proved()
     wanted = (("detach", proved.grad_is_proved), ("cpu", proved.device_is_proved))
     return tuple(method for method, is_proved in wanted if not is_proved)
 
 
 def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
-    """What moves `.detach()` from after `.cpu()` to before it; nothing where the two may be of different tensors."""
+    """The operations that move `.detach()` from after `.cpu()` to before it; none if the two may be of different
+    tensors."""
     candidate, chain = conversion.candidate, conversion.chain
     cpu, detach = chain.cpu, chain.detach
     if cpu is None or detach is None or detach not in chain.after(cpu) or cpu.attribute is None:
@@ -177,13 +178,13 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
 
 
 def end_sharing(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    """What ends the sharing of memory between an array and a tensor of which one is made of the other."""
+    """The operations that end the sharing of memory between an array and a tensor of which one is made of the other."""
     makes_tensor = isinstance(conversion, ImplicitConversion) and conversion.makes == "tensor"
     return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)
 
 
 def convert_arguments(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """Of all of the call's arguments that need one; none where one of them has none."""
+    """The operations for all of the call's arguments that need one; none if one of them has none."""
     found = [
         convert_argument(each, style) if each.takes_arrays and not each.of_items else ()
         for each in (conversion, *conversion.others)
@@ -192,7 +193,7 @@ def convert_arguments(conversion: ImplicitConversion, style: RepairStyle) -> tup
 
 
 def convert_argument(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """What makes an array of an argument before it is given away."""
+    """The operations that make an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links
     if cast is None or _may_be_default(argument, conversion.site.scopes):
         return ()
@@ -212,7 +213,7 @@ _LITERALS = (ast.Constant, ast.UnaryOp, ast.Tuple, ast.List)
 
 
 def _may_be_default(argument: ast.expr, scopes: tuple[Scope, ...]) -> bool:
-    """Whether it is a parameter whose default is a literal, without methods of tensors, and that is not tested."""
+    """True if it is a parameter whose default is a literal, without methods of tensors, and that is not tested."""
     function = next((scope for scope in reversed(scopes) if isinstance(scope, FUNCTIONS)), None)
     if function is None or not isinstance(argument, ast.Name):
         return False
@@ -290,7 +291,7 @@ _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 
 
 def _is_on_the_same_tensor(link: Link, chain: Chain, end: ast.expr) -> bool:
-    """Whether every link from this one to the end of the chain works on one tensor and adds no grad to it."""
+    """True if every link from this one to the end of the chain works on one tensor and adds no grad to it."""
     base: ast.expr = link.node
     for later in chain.after(link):
         if later.base is not base or not _keeps_a_tensor(later):  # an `await` between two links is no link

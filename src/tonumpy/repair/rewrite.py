@@ -24,7 +24,10 @@ from tonumpy.text.names import path_of
 from tonumpy.text.source import Source, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    _Pairs = list[tuple[object, object]]
 
 
 class RewriteError(SourceError):
@@ -54,7 +57,6 @@ def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
     """
     if not source.survives_encoding:
         raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give back the same bytes")
-    parse(source.text, source.filename)  # the whole of it: nothing may have looked into some functions yet
     edits = sorted({edit for repair in repairs for edit in repair.edits})
     text = apply_edits(source, edits)
     verify(source, text, repairs)
@@ -95,7 +97,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
 
 
 class MismatchError(Exception):
-    """Where and how a new text is not what was intended."""
+    """A new text is not what was intended; the text says where and how."""
 
 
 def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> None:
@@ -156,7 +158,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 
 
 def _goes_around(operation: Operation) -> bool:
-    """Whether it makes something around its node, and so is matched before another operation of that node."""
+    """True if it makes something around its node, and so is matched before another operation of that node."""
     return isinstance(operation, AddCopy)
 
 
@@ -168,44 +170,67 @@ def _subject(operation: Operation) -> ast.AST:
     return operation.data if isinstance(operation, DataToDetach) else operation.call
 
 
-def _expected(operation: Operation, now: ast.AST) -> list[tuple[object, object]]:
+def _expected(operation: Operation, now: ast.AST) -> _Pairs:
     """The pairs that must match for `now` to be the outcome of an operation."""
-    if isinstance(operation, AddLinks):
-        old = operation.before
-        if not isinstance(now, ast.Attribute):
-            raise MismatchError(f"{_name(now)} for {_name(old)}")
-        value = now.value
-        for method in reversed(operation.methods):
-            value = _without_link(value, method)
-        return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
-    if isinstance(operation, DataToDetach):
-        return [(operation.data.value, _without_link(now, "detach"))]
-    if isinstance(operation, Convert):
-        value = _without_conversion(now, operation.method, forced=operation.forced)
-        for method in reversed(operation.methods):
-            value = _without_link(value, method)
-        return [(operation.argument, value)]
-    if isinstance(operation, AddCopy):
-        return [(operation.call, _without_link(now, operation.method))]
-    if isinstance(operation, RemoveLink):
-        assert isinstance(operation.call.func, ast.Attribute)
-        return [(operation.call.func.value, now)]
-    if isinstance(operation, ReplaceFunction):
-        call = operation.call
-        if not isinstance(now, ast.Call) or path_of(now.func) != operation.name:
-            raise MismatchError(f"{_name(now)} for a call of {operation.name}")
-        return [(call.args, now.args), (call.keywords, now.keywords)]
-    if isinstance(operation, DropArgument):
-        call, dropped = operation
-        if not isinstance(now, ast.Call):
-            raise MismatchError(f"{_name(now)} for {_name(call)}")
-        args = [each for each in call.args if each is not dropped]
-        keywords = [each for each in call.keywords if each.value is not dropped]
-        return [(call.func, now.func), (args, now.args), (keywords, now.keywords)]
-    assert isinstance(operation, Force)
+    return _EXPECTED[type(operation)](operation, now)
+
+
+def _links_added(operation: AddLinks, now: ast.AST) -> _Pairs:
+    old = operation.before
+    if not isinstance(now, ast.Attribute):
+        raise MismatchError(f"{_name(now)} for {_name(old)}")
+    value = _without_links(now.value, operation.methods)
+    return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
+
+
+def _converted(operation: Convert, now: ast.AST) -> _Pairs:
+    value = _without_conversion(now, operation.method, forced=operation.forced)
+    return [(operation.argument, _without_links(value, operation.methods))]
+
+
+def _link_removed(operation: RemoveLink, now: ast.AST) -> _Pairs:
+    assert isinstance(operation.call.func, ast.Attribute)
+    return [(operation.call.func.value, now)]
+
+
+def _function_replaced(operation: ReplaceFunction, now: ast.AST) -> _Pairs:
+    call = operation.call
+    if not isinstance(now, ast.Call) or path_of(now.func) != operation.name:
+        raise MismatchError(f"{_name(now)} for a call of {operation.name}")
+    return [(call.args, now.args), (call.keywords, now.keywords)]
+
+
+def _argument_dropped(operation: DropArgument, now: ast.AST) -> _Pairs:
+    call, dropped = operation
+    if not isinstance(now, ast.Call):
+        raise MismatchError(f"{_name(now)} for {_name(call)}")
+    args = [each for each in call.args if each is not dropped]
+    keywords = [each for each in call.keywords if each.value is not dropped]
+    return [(call.func, now.func), (args, now.args), (keywords, now.keywords)]
+
+
+def _forced(operation: Force, now: ast.AST) -> _Pairs:
     if not isinstance(now, ast.Call) or now.args or [_force_value(keyword) for keyword in now.keywords] != [True]:
         raise MismatchError(f"{_name(now)} for a call with `force=True`")
     return [(operation.call.func, now.func)]
+
+
+_EXPECTED: dict[type, Callable[[Any, ast.AST], _Pairs]] = {
+    AddLinks: _links_added,
+    DataToDetach: lambda operation, now: [(operation.data.value, _without_link(now, "detach"))],
+    Convert: _converted,
+    AddCopy: lambda operation, now: [(operation.call, _without_link(now, operation.method))],
+    RemoveLink: _link_removed,
+    ReplaceFunction: _function_replaced,
+    DropArgument: _argument_dropped,
+    Force: _forced,
+}
+
+
+def _without_links(node: ast.expr, methods: Iterable[str]) -> ast.expr:
+    for method in reversed([*methods]):
+        node = _without_link(node, method)
+    return node
 
 
 def _without_link(node: ast.AST, method: str) -> ast.expr:

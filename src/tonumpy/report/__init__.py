@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
     class Format(Protocol):
-        """What a module of this package defines. A text that is returned ends with a newline or is empty.
+        """The interface of a module of this package. A text that is returned ends with a newline or is empty.
 
         A format that has `--statistics` too (how many findings each code has) also defines `render_statistics`, which
         takes and returns the same. One with `FOR_PEOPLE = True` is followed by a summary.
@@ -54,7 +54,7 @@ class Report(NamedTuple):
         return None if self.read is None else _source(self.read, finding.filename)
 
     def is_fixable(self, finding: Finding) -> bool:
-        """Whether `tonumpy fix`, as it is configured, repairs the finding."""
+        """True if `tonumpy fix`, as it is configured, repairs the finding."""
         return is_fixable(finding, unsafe=finding.filename in self.unsafe_allowed)
 
 

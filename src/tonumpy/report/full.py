@@ -42,7 +42,7 @@ def _finding(report: Report, finding: Finding) -> str:
 
 
 def _run(observed: Observed) -> str:
-    """What a run has seen, what torch says of it, and the calls that led there."""
+    """The lines of what a run has seen, what torch says of it, and the calls that led there."""
     text = f"{CYAN}run{PLAIN}: {visible(observed.words)}\n"
     text += f"{CYAN}run{PLAIN}: {visible(observed.error)}\n" if observed.error else ""
     for each in observed.stack:
@@ -51,6 +51,6 @@ def _run(observed: Observed) -> str:
 
 
 def _path(filename: str) -> str:
-    """As a person reads it: that of a library from its package on, that of one's own file from the folder at hand."""
+    """The path for people: that of a library from its package on, that of one's own file from the working folder."""
     _, installed, inside = filename.rpartition(f"site-packages{os.sep}")
     return inside if installed else filename.removeprefix(os.path.join(os.getcwd(), ""))

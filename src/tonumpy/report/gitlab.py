@@ -46,7 +46,7 @@ def _issue(entry: Entry, known_by: str, root: str, taken: dict[str, int]) -> dic
 
 
 def _fingerprint(of: str, taken: dict[str, int]) -> str:
-    """What tells an issue from the others; it must not change where only the lines above change, or our words."""
+    """The identity of an issue, which does not change with the lines above or with our words."""
     number = taken[of] = taken.get(of, -1) + 1
     return sha256(f"{of}:{number}".encode()).hexdigest()[:16]
 

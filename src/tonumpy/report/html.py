@@ -143,7 +143,7 @@ def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:
 
 
 def _lines(text: str) -> list[str]:
-    """Those that Python counts, which are fewer than those of `str.splitlines`."""
+    """The lines as Python counts them, which are fewer than those of `str.splitlines`."""
     return [_cut(line) for line in re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))]
 
 

@@ -9,7 +9,7 @@ from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    """As in ruff, a file that could not be read or parsed is an entry too, in the place where it would be sorted."""
+    """The findings as ruff's JSON; a file that could not be read or parsed is an entry too, in sorted order."""
     return as_json(json_entries(report))
 
 
@@ -59,7 +59,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
 
 
 def observed_entry(observed: Observed) -> dict[str, object]:
-    """What a run has seen, for machines."""
+    """The observation of a run, for machines."""
     return {
         "device": observed.device,
         "dtype": observed.dtype,

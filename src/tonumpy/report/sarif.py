@@ -95,7 +95,7 @@ _RANKS = {"observed": 100.0, "high": 90.0, "medium": 60.0, "low": 20.0}
 
 
 def _related(ground: Ground) -> dict[str, object]:
-    """What a finding rests on, and where that stands."""
+    """The evidence of a finding as a related location."""
     place = Position(ground.row, 1)
     message = ground.words
     return _location(ground.filename, place, place) | {"message": {"text": message}}
@@ -106,7 +106,7 @@ def _each_once(items: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def _place(finding: Finding) -> dict[str, object]:
-    """In a notebook the physical location is that in its JSON text, the logical one names the cell."""
+    """The location. In a notebook the physical location is that in its JSON text, the logical one names the cell."""
     if finding.cell is None:
         return _location(finding.filename, finding.start, finding.end)
     cell = {"name": f"cell {finding.cell.number}", "fullyQualifiedName": finding.place}

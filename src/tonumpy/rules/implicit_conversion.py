@@ -130,7 +130,8 @@ def _advice(conversion: ImplicitConversion) -> str:
 
 
 def _place_to_convert(conversion: ImplicitConversion) -> str:
-    """Of the tensors of a list: where they are put in, unless something else reads the list and may need tensors."""
+    """The place to convert the tensors of a list: where they are put in, unless something else reads the list and
+    may need tensors."""
     filling = filling_of(conversion.site, conversion.argument)
     if filling is None:
         return f"convert each tensor before it goes into the {conversion.of_items}"

@@ -71,7 +71,8 @@ ON_BY_DEFAULT = True
 
 
 def confidence(conversion: Conversion) -> Confidence:
-    """As sure as that it is a tensor, but where functions of the module hand its array on: they are known by name."""
+    """The confidence that it is a tensor; medium if functions of the module hand its array on, which are known by
+    name."""
     function, row = conversion.candidate.scopes[-1], conversion.trained_in
     is_elsewhere = row is not None and isinstance(function, FUNCTIONS) and not is_in_row(function, row)
     of_kind = conversion.confidence_of_kind

@@ -70,7 +70,7 @@ def check(conversion: Conversion) -> str | None:
 
 
 def _undoing(link: Link, conversion: Conversion) -> str:
-    """What brings a grad again, and how: by itself, or by what it is given."""
+    """The link that brings a grad again, and how: by itself, or by what it is given."""
     if link.role is Role.GRAD:
         return f"`{link.words}` {'undoes' if conversion.requires_grad else 'can undo'} the detach"
     assert isinstance(link.node, ast.Call)

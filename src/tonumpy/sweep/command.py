@@ -75,7 +75,7 @@ def _orders(arguments: argparse.Namespace) -> Orders:
 
 
 def _run_name(options: Sequence[str], config: str | None) -> str:
-    """The same for the same program with the same settings."""
+    """The name of a run, the same for the same program with the same settings."""
     digest = hashlib.sha256("\0".join(options).encode("utf-8", "surrogateescape"))
     if config is not None:
         with open(config, "rb") as stream:
@@ -120,7 +120,7 @@ class _Interrupts:
 
 
 class _Outcome(NamedTuple):
-    """What is known of a target at the end."""
+    """The result for a target at the end of a run."""
 
     commit: str | None
     findings: int
@@ -245,14 +245,15 @@ class _Run:
         outcomes = self._outcomes.values()
         findings, errors = sum(each.findings for each in outcomes), sum(each.errors for each in outcomes)
         failed, earlier = sum(each.failed for each in outcomes), sum(each.earlier for each in outcomes)
+        has_errors = bool(failed or errors or left)
         if not self._arguments.quiet:
             done = len(outcomes) - failed
             print(f"{_count(done, 'repository', 'repositories')} done, {earlier} of them by an earlier run.")
             print(f"Found {_count(findings, 'finding')}; they are in {self._arguments.output}.")
-            if failed or errors or left:
+            if has_errors:
                 files = _count(errors, "file")
                 print(f"{_count(failed + left, 'repository', 'repositories')} and {files} could not be processed.")
-        if failed or errors or left:
+        if has_errors:
             return ERRORS
         return FINDINGS if findings and not self._arguments.exit_zero else CLEAN
 

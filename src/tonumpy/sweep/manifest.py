@@ -19,7 +19,8 @@ _DEPTH = 4  # of folders in which repositories are looked for
 
 
 def read_targets(path: str) -> list[Target]:
-    """In the order of the manifest, or of the names; each once. ConfigError says what is wrong, and where."""
+    """The targets in the order of the manifest, or of the names; each once. ConfigError says what is wrong, and
+    where."""
     if os.path.isdir(path):
         targets = [Target(os.path.relpath(each, path), os.path.abspath(each)) for each in _repositories(path, _DEPTH)]
         if not targets:

@@ -24,7 +24,7 @@ class Target(NamedTuple):
 
 
 class Orders(NamedTuple):
-    """What holds for all tasks of a run.
+    """The settings for all tasks of a run.
 
     `check` and `fix` are command-line options of these commands; `fix` is None where no patches are asked for.
     """
@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What the JSON report says of a finding or an error, the file relative to the repository; and the lines there.
+    """An entry of the JSON report, a finding or an error, the file relative to the repository; and the lines there.
 
     `context` is the text of the lines around it, of which `context_row` is the first, and all that its fix touches.
     """
@@ -64,7 +64,7 @@ class Failure(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a task took."""
+    """The cost of a task."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -72,7 +72,7 @@ class Cost(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What became of a task."""
+    """The result of a task."""
 
     commit: str | None = None
     known: bool = False  # the commit is one of those that were done

@@ -26,7 +26,8 @@ class Changed(NamedTuple):
 
 
 def make_patch(repository: Repository, commit: str, changes: Sequence[Changed]) -> bytes:
-    """The same bytes for the same commit and changes. RepositoryError where git would make something else of it.
+    """The patch, the same bytes for the same commit and changes. RepositoryError if git would make something else of
+    it.
 
     Files with carriage returns come as binary patches: `git am` takes the carriage returns out of all others.
     """

@@ -1,4 +1,4 @@
-"""What a person sees of a run while it goes on: repositories done, findings so far, the rate and the time left."""
+"""Shows a run while it goes on: repositories done, findings so far, the rate and the time left."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _failed(kind: Kind, reason: str) -> Reply:
 
 
 def _cpu_seconds() -> float:
-    """Of this process, and of git."""
+    """The CPU seconds of this process, and of git."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

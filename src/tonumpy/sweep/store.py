@@ -73,7 +73,7 @@ class Done(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the JSON report said of a finding or an error, and the lines there; see `Entry`."""
+    """An entry of the JSON report, a finding or an error, and the lines there; see `Entry`."""
 
     repository: str
     commit: str

@@ -1,4 +1,4 @@
-"""What a worker of the cluster does with a request: a process of its own reads the repository, within limits."""
+"""Runs a request in a worker of the cluster: a process of its own reads the repository, within limits."""
 
 from __future__ import annotations
 

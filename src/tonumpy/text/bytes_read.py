@@ -1,4 +1,4 @@
-"""Whether code reads the bytes or the dtype of an array: another dtype then changes what it writes."""
+"""Tells if code reads the bytes or the dtype of an array: another dtype then changes what it writes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MAX_PASSES = 3  # from a name to the next that it is bound to
 
 
 def are_bytes_read(candidate: Candidate) -> bool:
-    """Of the array that a candidate makes, by whatever names its function binds it to, or in a function of the module
-    that is given it."""
+    """True if the bytes of the array that a candidate makes are read, by a name in its function or in a function of
+    the module that is given it."""
     within = list(statements_of(candidate.scopes[-1].body))
     names = _names_of(candidate.call, within)
     functions = {each.name: each for each in statements_of(candidate.scopes[0].body) if isinstance(each, FUNCTIONS)}
@@ -50,7 +50,7 @@ def _names_of(call: ast.Call, within: list[ast.stmt]) -> set[str]:
 
 
 def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What a statement binds, and to what: for loops and comprehensions, to the items of it."""
+    """Yield each target that a statement binds with its value: for loops and comprehensions, the items of it."""
     if isinstance(statement, ast.Assign):
         yield from ((target, statement.value) for target in statement.targets)
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -73,14 +73,14 @@ def _reads(node: ast.AST, call: ast.Call, names: set[str], functions: Mapping[st
 
 
 def _is_array(node: ast.expr, call: ast.Call, names: set[str]) -> bool:
-    """Whether it is the array, one of the same dtype that is made of it, or holds it."""
+    """True if it is the array, one of the same dtype that is made of it, or holds it."""
     if node is call or (bool(names) and path_of(node) in names):
         return True
     return any(_is_array(each, call, names) for each in _of_same_dtype(node))
 
 
 def _of_same_dtype(node: ast.expr) -> list[ast.expr]:
-    """What an expression is made of, or holds, and whose dtype it keeps: `x` for `x[0]`, `[x]` and `x.copy()`."""
+    """The parts of an expression whose dtype it keeps: `x` for `x[0]`, `[x]` and `x.copy()`."""
     if isinstance(node, (ast.Subscript, ast.Starred)):
         return [node.value]
     if isinstance(node, (ast.List, ast.Tuple)):

@@ -57,7 +57,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_unbound(self) -> bool:
-        """Whether the method is not taken from its tensor: `torch.Tensor.numpy(x)`, `map(torch.Tensor.numpy, xs)`.
+        """True if the method is not taken from its tensor: `torch.Tensor.numpy(x)`, `map(torch.Tensor.numpy, xs)`.
 
         The call is then that of `map`, and the receiver is the class.
         """
@@ -103,7 +103,7 @@ class OperationSite(NamedTuple):
 
     @property
     def call(self) -> ast.expr | ast.AugAssign:
-        """As with calls: the node that is observed."""
+        """The node that is observed, under the name that sites of calls have for it."""
         return self.node
 
 
@@ -120,7 +120,7 @@ class ReturnSite(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """What is looked for, in which rows, as what it is kept, and what has been found so far."""
+    """The state of a search: which nodes, in which rows, the kind of site to make, and the sites found so far."""
 
     is_wanted: Callable[[Any], bool]
     kinds: tuple[type[ast.AST], ...]
@@ -154,7 +154,7 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
 def find_operations(
     source: Source, rows: list[int], kinds: tuple[type[ast.AST], ...], is_wanted: Callable[[Any], bool]
 ) -> list[OperationSite]:
-    """The same for nodes of other kinds."""
+    """Find nodes of other kinds, as `find_calls` finds calls."""
     search = _Search(is_wanted, kinds, rows, OperationSite, [])
     if rows:
         _search_block(source.tree.body, (source.tree,), (), search)
@@ -162,7 +162,7 @@ def find_operations(
 
 
 def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], bool]) -> list[ReturnSite]:
-    """The same for `return` statements."""
+    """Find `return` statements, as `find_calls` finds calls."""
     search = _Search(is_wanted, (ast.Return,), rows, ReturnSite, [])
     if rows:
         _search_block(source.tree.body, (source.tree,), (), search)
@@ -177,7 +177,7 @@ def candidate_rows(source: Source) -> list[int]:
 
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
-    """Whether a statement stands, or goes on, in one of the rows (ascending)."""
+    """True if a statement stands, or goes on, in one of the rows (ascending)."""
     return is_any_between(rows, first_row(statement), last_row(statement))
 
 
@@ -196,7 +196,7 @@ def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Stateme
 
 
 def is_any_between(rows: list[int], first: int, last: int) -> bool:
-    """Whether one of the rows (ascending) is none before the first and none after the last."""
+    """True if one of the rows (ascending) is none before the first and none after the last."""
     at = bisect_left(rows, first)
     return at < len(rows) and rows[at] <= last
 
@@ -320,12 +320,12 @@ def last_row(statement: ast.stmt) -> int:
 
 
 def is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
-    """Whether some of a node stands in a row."""
+    """True if some of a node stands in a row."""
     return node.lineno <= row <= (node.end_lineno or row)
 
 
 def is_placed(candidate: Candidate, source: Source) -> bool:
-    """Whether ast gives the right position of a candidate.
+    """True if ast gives the right position of a candidate.
 
     It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
     f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.

@@ -99,14 +99,14 @@ def _without_escapes(text: str, start: int) -> str:
 
 
 def _end_of_line(text: str, start: int) -> int:
-    """Where the line ends, with those to which a backslash continues it."""
+    """The offset of the end of the line, with those to which a backslash continues it."""
     match = _TO_END_OF_LINE.match(text, start)
     return match.end() if match else len(text)
 
 
 def _statement(line: str) -> str:
-    """What stands for a line, with its indentation and its rows: the code that `%time` runs, the import that `%run`
-    amounts to, or nothing."""
+    """The replacement of a line, with its indentation and its rows: the code that `%time` runs, the import that
+    `%run` amounts to, or nothing."""
     timed = _TIMED.fullmatch(line)
     if timed and _is_python(timed["code"]):
         return f"{timed['indent']}0;{' ' * (len(timed['magic']) - 2)}{timed['code']}"
@@ -120,7 +120,7 @@ def _statement(line: str) -> str:
 
 
 def _assigned(text: str) -> str:
-    """What stands for a magic behind the `=` of an assignment: the code that `%time` runs, or a name."""
+    """The replacement of a magic behind the `=` of an assignment: the code that `%time` runs, or a name."""
     timed = _TIMED.fullmatch(text)
     if timed and "timeit" not in timed["magic"] and _is_python(f"_ = {timed['code'].strip()}"):
         return f"{timed['indent']}{' ' * len(timed['magic'])}{timed['code']}"

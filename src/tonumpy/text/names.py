@@ -1,4 +1,4 @@
-"""What an expression says by its names alone."""
+"""Reads expressions by their names alone."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _WHOLE_FILE = re.compile("flake8", re.IGNORECASE)  # is named in a comment for a
 
 
 def _may_concern(source: Source, findings: Sequence[Finding]) -> bool:
-    """Whether there is a comment for the whole file, or one in the logical line of a finding."""
+    """True if there is a comment for the whole file, or one in the logical line of a finding."""
     rows = [source.position_at(match.start()).row for match in _NOQA.finditer(source.text)]
     return bool(rows) and (
         _WHOLE_FILE.search(source.text) is not None

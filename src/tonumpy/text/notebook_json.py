@@ -30,7 +30,7 @@ class Piece(NamedTuple):
     stop: int
 
     def offset(self, document: str, count: int) -> int:
-        """Where the character stands before which there are so many in the string."""
+        """The offset of the character before which there are `count` characters in the string."""
         at = self.start + 1
         while count:
             match = _CHARACTERS.match(document, at, self.stop - 1)

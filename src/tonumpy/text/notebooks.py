@@ -70,7 +70,7 @@ class Notebook(Source):
 
     @classmethod
     def from_cells(cls, cells: Iterable[str], filename: str) -> Notebook:
-        """What an editor shows of a notebook: cells of Python, counted from 1, that stand in no JSON text yet."""
+        """The notebook that an editor shows: cells of Python, counted from 1, that stand in no JSON text yet."""
         notebook = cls.__new__(cls)
         notebook.filename, notebook.encoding, notebook.data = filename, "utf-8", None
         notebook.has_bom = False
@@ -113,7 +113,7 @@ class Notebook(Source):
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Of the cells that can be parsed; those that cannot are blanks of the same length from then on."""
+        """The tree of the cells that can be parsed; the others are blanks of the same length from then on."""
         tree = self._whole_tree()
         if tree is None:
             errors = [self._error_of(part) for part in self._parts]
@@ -269,7 +269,7 @@ class Notebook(Source):
         return start, source.pieces[last].offset(self._document, before)
 
     def _written(self, source: Pieces, edit: Edit) -> str:
-        """What an edit puts in, as JSON; a new row is a string of its own where each of the others is one."""
+        """The text of an edit as JSON; a new row is a string of its own where each of the others is one."""
         lines = [json.dumps(line)[1:-1] for line in edit.content.splitlines(keepends=True)]
         if len(lines) < 2 and not edit.content.endswith("\n"):
             return "".join(lines)
@@ -341,7 +341,7 @@ def _decoded(data: bytes, filename: str, has_bom: bool) -> str:
 
 
 def _offset(part: _Part, position: Position) -> int:
-    """In the source of the cell, of a position in the module."""
+    """The offset in the source of the cell of a position in the module."""
     starts = [0, *(match.end() for match in _NEWLINE.finditer(part.cell.source))]
     return starts[position.row - part.row] + position.column - 1
 

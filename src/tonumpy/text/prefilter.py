@@ -1,4 +1,5 @@
-"""Whether the bytes or the text of a file may hold a conversion. What cannot costs no more than reading it.
+"""Tells by the bytes or the text of a file if it may hold a conversion. A file that cannot costs no more than reading
+it.
 
 Imports nothing: most starts, in a pre-commit hook, end here.
 """
@@ -73,7 +74,7 @@ def may_hold_candidates(data: bytes) -> bool:
 
 
 def may_hold_comments(data: bytes) -> bool:
-    """Whether there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
+    """True if there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
     return b"TNP" in data or b"tnp" in data
 
 
@@ -87,14 +88,14 @@ def may_hold_consumers(text: str | bytes) -> bool:
 
 
 def may_hold_risks(text: str | bytes) -> bool:
-    """Whether something may be said of where a tensor is, or whether it requires grad."""
+    """True if something may be said of where a tensor is, or whether it requires grad."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and any(map(text.__contains__, RISKY_WORDS))
 
 
 def may_hold_mixtures(text: str | bytes) -> bool:
-    """Whether an array and a tensor may meet in an operation that raises whatever the tensor is like."""
+    """True if an array and a tensor may meet in an operation that raises whatever the tensor is like."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     return "torch" in text and "import numpy" in text
@@ -107,7 +108,7 @@ def may_hold_sharers(text: str | bytes) -> bool:
 
 
 def may_hold_copies(text: str | bytes) -> bool:
-    """Whether a copy to the host may be read before it has arrived."""
+    """True if a copy to the host may be read before it has arrived."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
@@ -116,7 +117,7 @@ def may_hold_copies(text: str | bytes) -> bool:
 
 
 def may_call_copies(text: str) -> bool:
-    """The same of a copy that a function of another file makes, whose name speaks of where its result is."""
+    """True if a function of another file may make such a copy, and its name speaks of where its result is."""
     return "import" in text and any(map(text.__contains__, _MOVERS))
 
 
@@ -126,7 +127,7 @@ def may_hold_approximations(text: str) -> bool:
 
 
 def may_hold_masks(text: str | bytes) -> bool:
-    """Whether the result of a boolean ufunc of a tensor may be inverted, or be an index."""
+    """True if the result of a boolean ufunc of a tensor may be inverted, or be an index."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     is_imported = "torch" in text and ("import numpy" in text or "from numpy" in text or "shapely" in text)
@@ -134,7 +135,7 @@ def may_hold_masks(text: str | bytes) -> bool:
 
 
 def may_hold_taken(text: str | bytes) -> bool:
-    """Whether a tensor may be taken for values where nothing raises."""
+    """True if a tensor may be taken for values where nothing raises."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
     if "torch" not in text:
@@ -159,13 +160,13 @@ def _makes_text_of_unknown(text: str) -> bool:
 
 
 def may_be_of_python(notebook: bytes) -> bool:
-    """Whether the bytes of a notebook say a format and a language that are ours, without a look at where."""
+    """True if the bytes of a notebook say a format and a language that are ours, without a look at where."""
     is_of_format = b'"nbformat": 4' in notebook or b'"nbformat":4' in notebook
     return is_of_format and any(name in notebook for name in (b'"python"', b'"python3"', b'"ipython3"'))
 
 
 def _imports_consumer(text: str, consumers: frozenset[str]) -> bool:
-    """Whether one is named in a line with the word import: as fast for hundreds of them as for one."""
+    """True if one is named in a line with the word import: as fast for hundreds of them as for one."""
     if OF_TORCH in text:
         return True
     if not any(map(text.__contains__, _WORDS_OF_JSON)):

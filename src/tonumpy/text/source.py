@@ -73,7 +73,7 @@ class Source:
 
     @property
     def document(self) -> str:
-        """What the file holds: the text itself, but for a notebook."""
+        """The content of the file: the text itself, but for a notebook."""
         return self.text
 
     def placed(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -81,7 +81,7 @@ class Source:
         return list(findings)
 
     def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
-        """What findings rest on, as `placed` makes them."""
+        """The grounds of findings, placed as `placed` places findings."""
         return tuple(grounds)
 
     def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
@@ -93,7 +93,7 @@ class Source:
         return 1, 1
 
     def has_run(self, row: int) -> bool:  # noqa: ARG002
-        """Whether a row stands in a cell that keeps what a run of it gave, which came to its end."""
+        """True if a row stands in a cell that keeps what a run of it gave, which came to its end."""
         return False
 
     def row_of(self, cell: int | None, row: int) -> int:
@@ -112,7 +112,7 @@ class Source:
 
     @property
     def survives_encoding(self) -> bool:
-        """Whether the unchanged text gives the file's bytes again; some encodings write a character in two ways."""
+        """True if the unchanged text gives the file's bytes again; some encodings write a character in two ways."""
         return self.data is None or self.encode(self.text) == self.data
 
     @cached_property
@@ -147,7 +147,7 @@ class Source:
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
     def says(self, pattern: str) -> bool:
-        """Whether the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        """True if the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
         if pattern not in self._said:  # it may be asked for each of many candidates
             self._said[pattern] = self._says(pattern)
         return self._said[pattern]
@@ -214,7 +214,7 @@ class Source:
 
     @cached_property
     def _wide(self) -> dict[int, _WideCharacters]:
-        """Of the rows that were asked for: a row may be long and hold any number of findings."""
+        """The wide characters of each row that was asked for: a row may be long and hold any number of findings."""
         return {}
 
     def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -246,8 +246,8 @@ class Source:
 
 
 class _WideCharacters(NamedTuple):
-    """Those of a line that take more than one byte in UTF-8: where each ends, in bytes, and how many bytes there are
-    more than characters up to there."""
+    """The characters of a line that take more than one byte in UTF-8: where each ends, in bytes, and how many bytes
+    there are more than characters up to there."""
 
     ends: list[int]
     surplus: list[int]
@@ -316,7 +316,7 @@ def parse(text: str, filename: str) -> ast.Module:
 
 
 def _in_words(error: SyntaxError, text: str) -> str:
-    """What the parser says; of syntax that it is too old for, that it is, and what would do."""
+    """The message of the parser, or that the syntax needs a newer Python, and which."""
     from tonumpy.text.syntax_too_new import construct_too_new  # here, for the start-up of those who do not need it
 
     lines = _NEWLINE.split(text)

@@ -65,7 +65,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def indices_of(index: ast.expr) -> list[ast.expr]:
-    """Those of each dimension: of `rows[mask, 0]` two."""
+    """The index of each dimension: two for `rows[mask, 0]`."""
     return index.elts if isinstance(index, ast.Tuple) else [index]
 
 
@@ -81,7 +81,7 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """Those that are not empty, in the order in which they may be run."""
+    """The blocks of a statement that are not empty, in the order in which they may be run."""
     blocks = []
     for field in _BLOCK_FIELDS[type(statement)]:
         parts = getattr(statement, field)

@@ -16,12 +16,12 @@ _PARTS = re.compile(
 
 
 def uncommented(text: str) -> str:
-    """Of a text that Python can parse, or a statement's; its rows stay what they are but for those of docstrings."""
+    """The text, or a statement, without comments; rows stay what they are but for those of docstrings."""
     return _PARTS.sub(_kept, text)
 
 
 def shows(pattern: str, text: str) -> bool:
-    """Whether code, and no comment or docstring, holds something: the search is far quicker than to take these out."""
+    """True if code, and no comment or docstring, holds something: the search is far quicker than to take these out."""
     return re.search(pattern, text) is not None and re.search(pattern, uncommented(text)) is not None
 
 

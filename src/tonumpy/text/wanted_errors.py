@@ -218,7 +218,7 @@ def _any_kind(kind: ast.expr) -> bool:  # noqa: ARG001
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
-    """What the items of a `with` do with an error in its body, or in an item behind them."""
+    """The treatment by the items of a `with` of an error in its body, or in an item behind them."""
     places = [at for at, item in enumerate(statement.items) if item is inner]
     items = statement.items[: places[0]] if places else statement.items
     for item in reversed(items):
@@ -379,7 +379,8 @@ def _names(kind: ast.expr) -> set[str | None]:
 
 
 def _of_marks(scope: Scope, catches: Catches) -> Treatment | None:
-    """What decorators of a function or class, or the `pytestmark` of a class or module, say of all that it runs."""
+    """The treatment that decorators of a function or class, or the `pytestmark` of a class or module, give to all
+    that it runs."""
     marks = [] if isinstance(scope, FUNCTIONS) else _pytestmark(scope)
     marks = [*scope.decorator_list, *marks] if isinstance(scope, SCOPES) else marks
     return "wanted" if any(_is_wanting(each, catches) for each in marks) else None

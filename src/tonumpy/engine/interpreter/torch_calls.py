@@ -114,6 +114,8 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
         return as_tensor(receiver)._replace(requires_grad=truth, is_given=truth is False)
     if name == "type_as":
         return sent_to(receiver, Arguments(arguments.positional[:1]), mode)
+    if name in ("untyped_storage", "storage", "typed_storage"):
+        return NonTensor("storage")
     if name in REFUSING_GRAD:
         return without_grad(as_tensor(receiver), name)
     if name == "set_":  # takes the memory of another tensor, and its grad

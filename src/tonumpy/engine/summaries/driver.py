@@ -228,9 +228,7 @@ class Driver:
         found = None
         if entry is not None:
             self._analysis.begin(is_shallow=self._is_shallow)
-            made = self._analysis.run(
-                self.module, scopes, entry.values, entry.mode, flags, is_shallow=self._is_shallow
-            )
+            made = self._analysis.run(self.module, scopes, entry.values, entry.mode, flags, is_shallow=self._is_shallow)
             found = entry, made
         self._called[(*key, self._is_shallow)] = found
         return found

@@ -1,1 +1,1 @@
-"""What several formats are made of; no format itself."""
+"""Parts that several formats share; no format itself."""

@@ -1,4 +1,4 @@
-"""What findings rest on, as lines for people, each with its place and the line of source there."""
+"""Renders the evidence of findings as lines for people, each with its place and the line of source there."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def summary_of_silence(silenced: Sequence[Finding]) -> str:
 
 
 def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
-    """What `fix` has repaired, and where that was before it did."""
+    """The list of what `fix` has repaired, and where that was before it did."""
     done = "fixed" if written else "would fix"
     return "".join(
         f"{visible_path(each.place)}: {done} {each.code}: {each.fix.message}\n"
