@@ -491,8 +491,6 @@ def test_all_calls_of_a_function_are_in_sight() -> None:
     """Nobody imports a notebook."""
     cells = ["def f(y):\n    return y.detach().numpy()\n", "z = f(x)"]
     assert check_source(notebook(*cells), "a.ipynb") == []
-    (finding,) = check_source("\n".join([*TENSOR, *cells]), "a.py")
-    assert finding.code == "TNP103"
     (finding,) = check_source(notebook(*cells, "z = f(x.cuda())"), "a.ipynb")
     assert (finding.code, finding.cell and finding.cell.number) == ("TNP103", 2)
 
@@ -507,19 +505,6 @@ def test_a_notebook_that_names_no_device_keeps_to_the_cpu(tmp_path: Path) -> Non
     (tmp_path / "parts.py").write_text(f"def made(x):\n    return x.to({chosen})\n")
     (finding,) = check_paths([path], isolated=True).findings
     assert finding.code == "TNP103"
-
-
-def test_a_notebook_beside_a_library_believes_its_rows(tmp_path: Path) -> None:
-    """Other code of the repository is read: there it is what the row is about."""
-    (tmp_path / "pytorch3d").mkdir()
-    (tmp_path / "pytorch3d" / "__init__.py").touch()
-    (tmp_path / "pytorch3d" / "renderer.py").write_text(
-        "import unseen\n\n\ndef look_at_rotation(*given, device=None):\n    return unseen.of(given)\n"
-    )
-    code = "import torch\nfrom pytorch3d.renderer import look_at_rotation\nlook_at_rotation([1]).cpu().numpy()\n"
-    (tmp_path / "a.ipynb").write_text(notebook(code))
-    (tmp_path / "a.py").write_text(code)
-    assert [Path(each.filename).name for each in check_paths([str(tmp_path)]).findings] == ["a.py"]
 
 
 # copies
