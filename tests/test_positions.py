@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("no_other_files")
 
 # An expression in the place of each `N`.
 STATEMENTS = """
-N
+f, N
 return N
 return *N, *N
 yield N
@@ -72,7 +72,7 @@ for m[N], f(N).a in N: N
 with f(N) as a, f(N) as (b, c): N
 with torch.no_grad(): N
 with f(N) as m[N].a: N
-try: N
+try: f()
 except f(N): N
 else: N
 finally: N

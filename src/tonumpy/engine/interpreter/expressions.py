@@ -336,6 +336,8 @@ def _string(frame: Frame, node: ast.JoinedStr) -> Value:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             frame.value(part.value)
+            if part.format_spec is not None:
+                frame.value(part.format_spec)
     return _TEXT
 
 
@@ -354,6 +356,9 @@ def _slice(frame: Frame, node: ast.Slice) -> Value:
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     if frame.seen is not None:  # what stands in it is seen from what is known here, its parameters by their names
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                frame.value(default)
         inner = Frame(frame.analysis, frame.module, node, frame.owner, frame, frame.mode, frame.depth)
         inner.seen, inner.row = frame.seen, node.lineno
         for name in parameter_names(node.args):

@@ -166,6 +166,10 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
     if node.value is not None:
         value = frame.analysis.parameters.combined(frame.value(node.value), declared)
         assign(frame, node.target, value)
+    elif frame.seen is not None and isinstance(node.target, (ast.Attribute, ast.Subscript)):
+        frame.value(node.target.value)
+    if frame.seen is not None:
+        frame.value(node.annotation)
 
 
 def _augmented(frame: Frame, node: ast.AugAssign) -> None:
@@ -300,6 +304,8 @@ def _try(frame: Frame, node: ast.Try) -> None:
     thrown = join_env(before, after if after is not None else None)
     for handler in node.handlers:
         frame.env = None if thrown is None else dict(thrown)
+        if handler.type is not None and frame.seen is not None and frame.env is not None:
+            frame.value(handler.type)
         if handler.name:
             frame.bind(handler.name, NonTensor("exception"))
         execute(frame, handler.body)
@@ -328,6 +334,8 @@ def _match(frame: Frame, node: ast.Match) -> None:
             if isinstance(pattern, ast.MatchClass):
                 path = getattr(case.pattern, "name", None) or node.subject.id
                 narrowing.narrow_to_classes(frame, path, subject, [frame.value(pattern.cls)], holds=True)
+        if case.guard is not None:
+            frame.value(case.guard)
         execute(frame, case.body)
         after = join_env(after, frame.env)
     frame.env = after
@@ -361,10 +369,10 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    if isinstance(frame.node, ast.ClassDef):
-        return
     if frame.seen is not None:
         _see_definition(frame, node)
+    if isinstance(frame.node, ast.ClassDef):
+        return
     around = None if isinstance(frame.node, ast.Module) else frame
     if isinstance(node, ast.ClassDef):
         frame.bind(node.name, Class(node, frame.module, around))
@@ -373,14 +381,19 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
 
 
 def _see_definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    """Decorators and defaults run where the definition stands, and so does the body of a class."""
+    """Decorators, defaults, annotations and base classes run where the definition stands."""
     for decorator in node.decorator_list:
         frame.value(decorator)
     if isinstance(node, ast.ClassDef):
+        for part in (*node.bases, *(keyword.value for keyword in node.keywords)):
+            frame.value(part)
         return
-    for default in (*node.args.defaults, *node.args.kw_defaults):
-        if default is not None:
-            frame.value(default)
+    arguments = node.args
+    given = (*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
+    annotations = (node.returns, *(one.annotation for one in given if one is not None))
+    for each in (*arguments.defaults, *arguments.kw_defaults, *annotations):
+        if each is not None:
+            frame.value(each)
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
@@ -391,8 +404,9 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 
 
 def _raise(frame: Frame, node: ast.Raise) -> None:
-    if node.exc is not None:
-        frame.value(node.exc)
+    for part in (node.exc, node.cause):
+        if part is not None:
+            frame.value(part)
     frame.leave()
 
 
@@ -402,6 +416,8 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
             frame.env.pop(target.id, None)
         elif isinstance(target, ast.Subscript):
             frame.value(target)
+        elif isinstance(target, ast.Attribute):
+            frame.value(target.value)
 
 
 _RUNNERS: dict[type, Callable[[Frame, ast.Any], None]] = {  # type: ignore[name-defined]
