@@ -307,8 +307,8 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
             assert text.startswith(
                 f"**TNP101 bare-numpy** (medium confidence)\n\n{finding.message}\n\nsafe: Add `.detach().cpu()`"
             )
-            assert "**device:** unknown, may be a GPU\n" in text
-            assert "- to fix: `.cpu()`" in text
+            line = "- code: unknown from this line on (b.py:4)\n"
+            assert f"**device:** unknown, may be a GPU\n{line}- to fix: `.cpu()`" in text
             assert finding.url in text
             assert await window.hovered(uri, 0, 0) is None
             assert await window.hovered(uri, 99, 0) is None

@@ -255,6 +255,7 @@ class Analysis:
         frame = Frame(self, module, node, owner, closure, mode, MAX_DEPTH - SHALLOW_DEPTH if is_shallow else 0)
         frame.seen = Seen()
         frame.flags = dict(flags or {})
+        frame.row = getattr(node, "lineno", 0)  # where the facts of parameters begin
         for name, value in values.items():
             frame.bind(name, value)
         if isinstance(node, ast.Module):
