@@ -10,7 +10,6 @@ import collections
 import itertools
 import json
 import pickle
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
@@ -36,7 +35,6 @@ class Measurements(NamedTuple):
     observations: Observations
     modules: dict[str, ModuleClaims]
     keeping_layout: tuple[str, ...]
-    device_types: tuple[str, ...]
 
 
 def measure() -> Measurements:
@@ -56,16 +54,7 @@ def _measure() -> Measurements:
     enough = {name for name, seen in observations.items() if all(o.input_devices for o in seen)}
     for observation in generated_calls(recorder, signatures(recorder.names), enough):
         observations[observation.name][observation] += 1
-    return Measurements(dict(observations), modules(), keeping_layout(), device_types())
-
-
-def device_types() -> tuple[str, ...]:
-    """As torch tells them to whoever asks for another one."""
-    try:
-        torch.device("unheard")
-    except RuntimeError as error:
-        return tuple(re.findall(r"\w+", str(error).partition("one of ")[2].partition(" device type")[0]))
-    raise AssertionError("torch has a device of any name")
+    return Measurements(dict(observations), modules(), keeping_layout())
 
 
 def api(measurements: Measurements) -> dict[str, Any]:
@@ -94,7 +83,6 @@ def api(measurements: Measurements) -> dict[str, Any]:
         "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
         "plain_keywords": plain,
         "keeping_layout": measurements.keeping_layout,
-        "device_types": measurements.device_types,
         "callables": {name: _entry(each, plain) for name, each in claims.items()},
     }
 

@@ -169,14 +169,13 @@ class Conversion(NamedTuple):
 
 class Copied(NamedTuple):
     """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
-    device for sure, and nothing may have waited since; whether a helper makes it; whether others are on their way too;
+    device for sure, and nothing may have waited since; whether others are on their way too;
     the file where it is made, empty for the one at hand; whether the same call moves others towards a device; and
     whether the node that reads it is a call of a method of it.
     """
 
     call: ast.Call
     is_sure: bool
-    is_of_helper: bool
     has_others: bool
     filename: str = ""
     serves_others: bool = False

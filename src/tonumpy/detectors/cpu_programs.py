@@ -120,4 +120,4 @@ class CpuOnly:
                 return False  # a package of the repository, as `import package`
             return not (self._module.text.is_notebook and root not in _CHOOSE_BY_THEMSELVES)
         is_complete = self._module.use.holds_tests or self._module.text.is_notebook
-        return module.text.says("shows", _CHOOSING if is_complete else "cuda")
+        return module.text.shows(_CHOOSING if is_complete else "cuda")

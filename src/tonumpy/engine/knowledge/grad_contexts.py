@@ -7,10 +7,7 @@ are not followed, or wrap them: nobody calls so what does something else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import NamedTuple
 
 
 class _Context(NamedTuple):
@@ -47,9 +44,3 @@ def may_turn_grad_on(text: str) -> bool:
     if "grad_enabled" in text or any(name in text for name, mode in GRAD_CONTEXTS.items() if mode != "off"):
         return True
     return any(f"{name}(" in text and re.search(rf"{name}\([^)]", text) for name in TOLD_BY_FLAG)
-
-
-def may_leave_grad_mode_off(says: Callable[[str], bool]) -> bool:
-    """True if a text turns grad mode off by a statement and never on; `says` tells whether it contains some words."""
-    setters = [name for name, context in _CONTEXTS.items() if context.sets]
-    return any(says(f"{name}(False)") and not says(f"{name}(True)") for name in setters)

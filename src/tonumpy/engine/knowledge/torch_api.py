@@ -142,12 +142,6 @@ def plain_keywords() -> frozenset[str]:
 
 
 @cache
-def device_types() -> frozenset[str]:
-    """What stands in the name of a device: `cuda` in `cuda:0`; and what other packages call theirs."""
-    return frozenset(table("torch_api")["device_types"]) | ACCELERATORS
-
-
-@cache
 def keeping_layout() -> frozenset[str]:
     """The last names of the functions and methods that leave what has no layout of NumPy's without one."""
     return frozenset(table("torch_api")["keeping_layout"]) | ACCELERATORS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.torch_words import FILLING
 from tonumpy.text.syntax import FUNCTIONS, children_of
 
 if TYPE_CHECKING:
@@ -192,22 +191,6 @@ def parameters_of(scope: ast.AST) -> frozenset[str]:
     return frozenset(parameter_names(scope.args)) if isinstance(scope, FUNCTIONS) else frozenset()
 
 
-def handed_out(node: ast.expr) -> Iterator[ast.Attribute]:
-    """Methods such as `rows.append` that are not called, in what a call, a dict or a list is given:
-    `list(map(rows.append, xs))`, `{"step": rows.append}`, `[run(x, rows.append) for x in xs]`."""
-    if isinstance(node, ast.Attribute):
-        if node.attr in FILLING:
-            yield node
-    elif isinstance(node, (ast.Call, ast.Dict)):
-        for part in arguments_of(node) if isinstance(node, ast.Call) else node.values:
-            yield from handed_out(part)
-    elif isinstance(node, (ast.List, ast.Tuple)):
-        for part in node.elts:
-            yield from handed_out(part)
-    elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        yield from handed_out(node.elt)
-
-
 def words_of_chain(node: ast.expr) -> Iterator[str]:
     """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
@@ -229,18 +212,9 @@ def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
     return names
 
 
-_CONTAINERS = frozenset("list dict OrderedDict defaultdict deque".split())
-
-
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """Those by position, and behind them those by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _is_bound(target: ast.expr) -> bool:
-    """Whether a target consists of names, and attributes of `self`, alone."""
-    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-    return all(read_name(part) is not None for part in parts)
 
 
 def is_false(node: ast.expr) -> bool:

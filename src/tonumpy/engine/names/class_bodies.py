@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.engine.names.bindings import (
     FunctionNode,
@@ -12,10 +12,6 @@ from tonumpy.engine.names.bindings import (
 )
 from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
 
 Field = ast.AnnAssign | ast.Assign  # what binds an attribute in the body of a class
 
@@ -62,39 +58,6 @@ def members_defined(node: ast.ClassDef) -> Members:
 
 def _is_setter(node: FunctionNode) -> bool:
     return any(isinstance(each, ast.Attribute) and each.attr in ("setter", "deleter") for each in node.decorator_list)
-
-
-class Writes(NamedTuple):
-    """What a method does with the attributes of `self`."""
-
-    assigned: frozenset[str]
-    filled: frozenset[str]  # only put something into
-    changed: frozenset[str]  # written to in place, if they are tensors: `self.table[i] = x`, `self.total.add_(x)`
-    parameters: frozenset[str]  # made parameters
-    buffers: frozenset[str]  # made buffers
-    computed: frozenset[str]  # assigned what is worked out, by itself or through a name: no literal that was passed on
-    methods_called: tuple[str, ...]  # in the order of the text
-
-
-def _computed(values: Items[tuple[ast.expr, ast.expr]], owner: str | None) -> frozenset[str]:
-    """The attributes of `self` among the targets that are given something computed, or a name that is."""
-    names: set[str] = set()
-    for target, value in values:
-        if isinstance(target, ast.Tuple):
-            names.update(each.id for each in target.elts if isinstance(each, ast.Name))
-        elif isinstance(target, ast.Name) and isinstance(value, _COMPUTATIONS):
-            names.add(target.id)
-    return frozenset(
-        target.attr
-        for target, value in values
-        if isinstance(target, ast.Attribute)
-        and is_name(target.value, owner)
-        and (isinstance(value, _COMPUTATIONS) or (isinstance(value, ast.Name) and value.id in names))
-    )
-
-
-# A call may give back a literal, but hardly one that is then compared with another.
-_COMPUTATIONS = (ast.Call, ast.BinOp, ast.Subscript, ast.JoinedStr, ast.ListComp, ast.DictComp, ast.SetComp, ast.Dict)
 
 
 def moves_itself(node: ast.ClassDef) -> bool:

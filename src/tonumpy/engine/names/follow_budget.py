@@ -7,7 +7,7 @@ MAX_HELD = 4 * MAX_FOLLOWED  # for one file, as all of them are kept meanwhile
 
 
 class Followed:
-    """`paths` are the modules that the file at hand has asked for; `has_refused`: the query at hand wanted more."""
+    """`paths` are the modules that the file at hand has asked for."""
 
     def __init__(self) -> None:
         self.begin_file()
@@ -22,13 +22,11 @@ class Followed:
         """What one query finds shall not depend on what others have asked for before."""
         self._of_query: set[str] = set()
         self._size = 0
-        self.has_refused = False
 
     def may_follow(self, path: str) -> bool:
         """True if the query at hand may use the module at `path`, whether it was read before or not."""
         if path in self._of_query:
             return True
-        self.has_refused |= self._size > MAX_FOLLOWED
         return self._size <= MAX_FOLLOWED and (path in self.paths or self._size_held <= MAX_HELD)
 
     def note(self, path: str, size: int) -> None:

@@ -12,7 +12,6 @@ from tonumpy.engine.names.module_names import Names, tree_of
 from tonumpy.engine.names.module_text import Text
 from tonumpy.engine.names.module_use import Use, folder_of
 from tonumpy.engine.names.module_words import Words
-from tonumpy.findings import SourceError
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
@@ -83,14 +82,6 @@ class Module:
     @property
     def is_parsed(self) -> bool:
         return "tree" in self.source.__dict__
-
-    @property
-    def can_be_parsed(self) -> bool:
-        try:
-            _ = self.source.tree
-        except SourceError:
-            return False
-        return True
 
     @cached_property
     def folder(self) -> str:

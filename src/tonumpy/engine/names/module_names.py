@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.names.bindings import Import, imports_of, root_name
-from tonumpy.engine.names.torch_words import FILLING
+from tonumpy.engine.names.bindings import Import, imports_of
 from tonumpy.findings import SourceError
-from tonumpy.text.candidates import spanning, spans_any
+from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name, qualified_name
-from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of, walk
+from tonumpy.text.syntax import SCOPES, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,37 +71,6 @@ class Names:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
         return self._memo.of(_global_writers, _global_writers, self._tree, self._text)
 
-    def fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
-        """The functions, methods and lambdas that write into what a name holds, by themselves and not by those in them,
-        each as the scopes around it and itself: `CACHE[key] = x`, `ITEMS.append(x)`, `TABLE.copy_(x)`."""
-        return self._memo.of(("fillers", name), self._find_fillers, name)
-
-    def _find_fillers(self, name: str) -> list[tuple[ast.AST, ...]]:
-        rows = self._text.rows_with_name(name)
-        found: list[tuple[ast.AST, ...]] = []
-        among = self._memo.of(_that_may_fill, _that_may_fill, self._tree, self._text)
-        waiting: list[tuple[ast.AST, ...]] = [(self._tree, each) for each in spanning(among, rows)]
-        while waiting:
-            scopes = waiting.pop()
-            scope = scopes[-1]
-            if isinstance(scope, ast.ClassDef):
-                waiting += [(*scopes, each) for each in spanning(scope.body, rows)]
-            elif isinstance(scope, FUNCTIONS):
-                if name not in self._names_filled(scope):
-                    continue
-                inner = (each for each in statements_of(scope.body) if isinstance(each, FUNCTIONS))
-                waiting += [(*scopes, each) for each in inner if spans_any(each, rows)]
-                if name in _names_filled_by_itself(scope):
-                    found.append(scopes)
-            else:
-                lambdas = (each for each in walk(scope) if isinstance(each, ast.Lambda))
-                found += [(*scopes, each) for each in lambdas if name in self._names_filled(each)]
-        return sorted(found, key=qualified_name)
-
-    def _names_filled(self, scope: ast.AST) -> frozenset[str]:
-        """In a function and in those in it."""
-        return self._memo.of((_names_filled, id(scope)), _names_filled, scope)
-
     @cached_property
     def unconditional(self) -> frozenset[int]:
         """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
@@ -132,7 +99,7 @@ class Names:
 def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
     return {
         name: imported
-        for statement in _all_statements(tree.body, text.rows("pattern", _INDENTED_IMPORT))
+        for statement in _all_statements(tree.body, text.rows_matching(_INDENTED_IMPORT))
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for name, imported in imports_of(statement)
     }
@@ -140,14 +107,8 @@ def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
 
 def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AST, ...]]]:
     found: dict[str, list[tuple[ast.AST, ...]]] = {}
-    _collect_global_writers((tree,), tree.body, text.rows("pattern", _GLOBAL), found)
+    _collect_global_writers((tree,), tree.body, text.rows_matching(_GLOBAL), found)
     return {name: sorted(writers, key=qualified_name) for name, writers in found.items()}
-
-
-def _that_may_fill(tree: ast.Module, text: Text) -> list[ast.stmt]:
-    """The statements of the module's body that hold a function, a method or a lambda: few of a script's."""
-    rows = text.rows("text", "lambda")
-    return [each for each in tree.body if isinstance(each, SCOPES) or spans_any(each, rows)]
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
@@ -167,33 +128,6 @@ def _collect_global_writers(
                 found.setdefault(name, []).append(scopes)
         elif isinstance(statement, SCOPES) and spans_any(statement, rows):
             _collect_global_writers((*scopes, statement), statement.body, rows, found)
-
-
-def _names_filled(scope: ast.AST) -> frozenset[str]:
-    return frozenset(name for node in walk(scope) for name in _filled_by(node) if name)
-
-
-def _names_filled_by_itself(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Not by the functions in it; by what is a default of its parameters, too: `def log(loss, add=rows.append)`."""
-    statements = (each for each in statements_of(function.body) if not isinstance(each, SCOPES))
-    parts = chain(own_expressions(function), *map(own_expressions, statements))
-    return frozenset(name for part in parts for node in walk(part) for name in _filled_by(node) if name)
-
-
-def _filled_by(node: ast.AST) -> Iterator[str | None]:
-    if type(node) not in _MAY_FILL:  # most nodes; as isinstance, which is a call for each
-        return
-    if isinstance(node, ast.Subscript):
-        yield root_name(node) if isinstance(node.ctx, ast.Store) else None
-    elif isinstance(node, ast.Attribute):  # called there, or later: `add = rows.append`
-        yield root_name(node) if node.attr in FILLING else None
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name = node.func.attr
-        if name.endswith("_") and not name.endswith("__"):
-            yield root_name(node.func)
-
-
-_MAY_FILL = frozenset((ast.Subscript, ast.Attribute, ast.Call))
 
 
 def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from tonumpy.engine.knowledge.grad_contexts import may_leave_grad_mode_off
 from tonumpy.text.uncommented import uncommented
 
 # Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
@@ -52,11 +51,6 @@ class Words:
     @cached_property
     def speaks_of_grad(self) -> bool:
         return self._says("requires_grad")
-
-    @cached_property
-    def may_leave_grad_mode_off(self) -> bool:
-        """Whether it may turn grad mode off for good."""
-        return may_leave_grad_mode_off(self._says)
 
     @cached_property
     def makes_graphs_of_gradients(self) -> bool:

@@ -202,11 +202,6 @@ class Searched:
         self._reads.note_search(search, self._found[search])
         return len(self._found[search]) > 1
 
-    @cached_property
-    def is_installable(self) -> bool:
-        """True if others may use what it holds, who are not in sight."""
-        return any(_exists(os.path.join(self._top, name), self._reads) for name in _PROJECT_FILES)
-
     def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
         search = NameSearch(self._top, name, pattern)
@@ -220,10 +215,6 @@ class Searched:
     def _search(self, search: NameSearch, texts: dict[str, bytes]) -> list[str]:
         among = texts.items() if search.pattern == BY_PATH else self._words.holding(search.name, texts)
         return sorted(where_it_stands(search, among))
-
-    def names_beside(self, path: str, name: str, pattern: str) -> bool:
-        """True if a name stands so in the text of any file but this one."""
-        return any(each != path for each in self.naming(name, pattern))
 
     def called(self, dotted: str) -> list[str]:
         """The modules whose path ends with a dotted name, and the packages."""

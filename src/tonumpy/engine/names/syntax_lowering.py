@@ -1,13 +1,12 @@
-"""Lowers statements to operations: what each form of Python's syntax stores, reads and calls, said in this one place.
+"""Lowers statements to stores: what each form of Python's syntax gives a value to, and from what.
 
-From a statement to its `Lowered`, the statements inside it not counted. New syntax is added here, in `_FORMS`, and is
-seen by all that asks: flow, slices, what functions change, plain names, module variables, what is observed. The
-fields of classes, what is imported and lost gradients are still read by code of their own; what runs code (transfer/
-and memory/walk.py) needs it in its order, and goes along the tree. `how` a target gets its value:
+The statements inside a statement are not counted, nor is what its expressions store: `(x := v)`. New syntax is added
+here, in `_FORMS`. What runs code (the interpreter and memory/walk.py) needs it in its order, and goes along the tree.
+`how` a target gets its value:
 
 | how | forms | value |
 |---|---|---|
-| whole | `x = v`, `x: T = v`, `a, b = v, w` (each its own), `(x := v)`, `type X = v`, `setattr(a, "x", v)` | `v` |
+| whole | `x = v`, `x: T = v`, `a, b = v, w` (each its own), `type X = v`, `setattr(a, "x", v)` | `v` |
 | part | `a, b = v`, `*rest` | what it is a part of |
 | item | `for x in v` | what is gone through |
 | augmented | `x += v` | `v` |
@@ -25,7 +24,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import imports_of, read_name, registered, root_name, set_by_call
-from tonumpy.text.syntax import TRIES, children_of, own_expressions, statements_of, walk
+from tonumpy.text.syntax import TRIES, statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,57 +47,6 @@ class Store(NamedTuple):
     how: How
     root: str
     rebinds: bool  # the variable itself gets it, and not its object
-
-    @property
-    def binds(self) -> bool:
-        """Whether it makes a name a variable of the scope."""
-        return isinstance(self.target, ast.Name) and self.how != "deleted"
-
-
-class Lowered(NamedTuple):
-    """One statement."""
-
-    stores: tuple[Store, ...] = ()  # in the order in which they are made, those inside expressions behind the others
-    reads: frozenset[str] = frozenset()  # names, and attributes of `self`; its targets too, but those of `with`
-    calls: tuple[ast.Call, ...] = ()  # the outer before the inner
-    generators: tuple[ast.comprehension, ...] = ()
-    makes_lambda: bool = False
-    yields: bool = False
-
-
-def lowered(statement: ast.stmt) -> Lowered:
-    reads: set[str] = set()
-    calls: list[ast.Call] = []
-    walruses: list[ast.NamedExpr] = []
-    generators: list[ast.comprehension] = []
-    makes_lambda = yields = False
-    stack: list[ast.AST] = []
-    stack += reversed(list(own_expressions(statement)))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name):  # as most are
-            reads.add(node.id)
-            continue
-        if isinstance(node, ast.Attribute):
-            name = read_name(node)
-            if name is not None:
-                reads.add(name)
-                continue
-        elif isinstance(node, ast.Call):
-            calls.append(node)
-        elif isinstance(node, ast.NamedExpr):
-            walruses.append(node)
-        elif isinstance(node, ast.comprehension):
-            generators.append(node)
-        elif isinstance(node, ast.Lambda):
-            makes_lambda = True
-        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
-            yields = True
-        stack += children_of(node)[::-1]
-    stores = stores_of(statement)
-    for walrus in walruses:
-        _store(walrus.target, walrus.value, "whole", stores)
-    return Lowered(tuple(stores), frozenset(reads), tuple(calls), tuple(generators), makes_lambda, yields)
 
 
 def stores_of(statement: ast.stmt) -> list[Store]:

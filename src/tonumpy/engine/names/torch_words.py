@@ -10,8 +10,6 @@ VIEWING = frozenset(
     " expand_as narrow select unfold values diagonal unbind chunk split".split()
 )
 
-FILLING = frozenset("append appendleft extend extendleft insert add update setdefault".split())  # of containers
-
 MOVING = ACCELERATORS | {"to"}  # methods that may bring an object elsewhere
 MOVES = MOVING | {"cpu"}  # of modules
 

@@ -1,4 +1,4 @@
-"""Evidence: what each fact rests on (code, promise, habit, a limit that was reached), and its join."""
+"""Evidence: what each fact rests on (code, callers, habit, a limit that was reached), and its join."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ class Strength(IntEnum):
     """The kinds of evidence, the strongest first: of two the greater one counts, as the weaker one."""
 
     PROOF = 0  # follows from what Python and torch do: kept only where somebody asks for the line (see origins.py)
-    PROMISE = 1  # documented by a library
-    CALLERS = 2  # every caller in the repository gives what is safe, or a definition in another file says so
-    HABIT = 3  # people mostly mean that by such a name or place
-    BUDGET = 4  # the search was cut off
+    CALLERS = 1  # every caller in the repository gives what is safe, or a definition in another file says so
+    HABIT = 2  # people mostly mean that by such a name or place
+    BUDGET = 3  # the search was cut off
 
 
 class Evidence(NamedTuple):
     """One thing that a fact about a value rests on: what it says, about what, and where it stands.
 
-    `id` names the habit, or the row of a library's promise. `row` counts from 1; 0 where there is no place.
+    `id` names the habit. `row` counts from 1; 0 where there is no place.
     """
 
     strength: Strength

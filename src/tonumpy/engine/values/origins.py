@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.values.evidence import Evidence, Strength, without
+from tonumpy.engine.values.evidence import Evidence, Strength
 from tonumpy.engine.values.value_facts import mapped
 from tonumpy.engine.values.values import Instance, LibraryObject, Tensor, Unknown, Value
 
@@ -28,13 +28,6 @@ def begun_at(value: Value, filename: str, row: int) -> Value:
             evidence = _with_state(evidence, about, state, message, filename, row)
         return value if evidence == value.evidence else value._replace(evidence=evidence)
     return mapped(value, lambda part: begun_at(part, filename, row))
-
-
-def kind_begun_anew(value: Value) -> Value:
-    """What a function of torch gives is a tensor for this call's sake, whatever made its arguments tensors."""
-    if isinstance(value, Tensor):
-        return value._replace(evidence=without(value.evidence, "kind")) if value.certainty == "tensor" else value
-    return value if isinstance(value, (Unknown, LibraryObject, Instance)) else mapped(value, kind_begun_anew)
 
 
 def state_of_device(on_cpu: Fact, *, is_sent: bool) -> str:

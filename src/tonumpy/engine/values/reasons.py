@@ -65,5 +65,3 @@ GIVEN = frozenset(
 MADE = frozenset({Reason.CALL, Reason.METHOD, Reason.LOSS, Reason.SENT})
 
 _RESULTS = MADE | {Reason.PART_OF_RESULT}
-
-ITEMS = frozenset({Reason.ITEM, Reason.ITEM_OF_GIVEN})

@@ -226,13 +226,6 @@ def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) ->
     return mapped(value, lambda part: with_evidence(part, device_taint, param_taint))
 
 
-def unsent(value: Value) -> Value:
-    """The value, if nothing has sent the tensors in it anywhere."""
-    if isinstance(value, (Tensor, Unknown, Instance, LibraryObject)):
-        return value._replace(device_taint=DeviceTaint.NONE)
-    return mapped(value, unsent)
-
-
 def held_in(*values: Value) -> Iterator[Value]:
     """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
     waiting = list(values)

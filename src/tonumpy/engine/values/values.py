@@ -140,8 +140,7 @@ class Function(NamedTuple):
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     module: Module
     owner: Class | None  # the class whose method it is
-    closure: Any = None  # transfer.frame.Frame of the enclosing function; compared by identity
-    is_bare: bool = False  # as its decorators are given it
+    closure: Any = None  # interpreter.frame.Frame of the enclosing function; compared by identity
     grad_mode: str = "unchanged"  # what it runs in, as `torch.no_grad()(function)` does (see contexts.py)
 
 

@@ -96,7 +96,6 @@ def generator_for(generator: Any, place: torch.device) -> Any:
 _C = torch._C
 _SHARE = ("as_tensor", "asarray")  # they give the memory of their data, where it lies there already
 _OF_DATA = (*_SHARE, "tensor", "scalar_tensor")
-_NEW = "new_empty new_empty_strided new_full new_ones new_zeros".split()
 
 
 def patch(patches: Patches, devices: int) -> None:

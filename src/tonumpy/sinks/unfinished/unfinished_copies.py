@@ -83,7 +83,7 @@ def _places(found: ImplicitConversion) -> tuple[int, int, int, int]:
 def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:
     copy = read.copy
     copied = Copied(
-        *(copy.call, is_sure, bool(copy.through), read.others, copy.filename, _serves_others(copy)),
+        *(copy.call, is_sure, read.others, copy.filename, _serves_others(copy)),
         is_read_by_method=read.is_by_method,
     )
     return ImplicitConversion(
