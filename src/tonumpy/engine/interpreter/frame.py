@@ -10,6 +10,7 @@ from tonumpy.engine.values.evidence import PROVED, Spot
 from tonumpy.engine.values.joins import join, join_arguments
 from tonumpy.engine.values.origins import begun_at
 from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_size import bounded
 from tonumpy.engine.values.values import NOTHING, Arguments, Unknown, Value, same
 from tonumpy.text.names import path_of
 
@@ -197,6 +198,7 @@ class Frame:
         env = self.env
         if env is None:
             return
+        value = bounded(value)
         if self.analysis.tells_origins:
             value = self.begun(value)
         if self.has_paths and path in env:

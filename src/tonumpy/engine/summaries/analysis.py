@@ -18,6 +18,7 @@ from tonumpy.engine.summaries.global_names import Names
 from tonumpy.engine.summaries.parameters import Parameters
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_size import bounded
 from tonumpy.engine.values.values import (
     Arguments,
     Class,
@@ -142,7 +143,7 @@ class Analysis:
         for name, value in self.parameters.bound(function, receiver, arguments).items():
             inner.bind(name, value)
         self._run(inner, node)
-        made = self._made_by(inner, function)
+        made = bounded(self._made_by(inner, function))
         if key is not None:
             # What was cut for its depth is no answer to who has more room.
             self._summaries[key] = made, inner.stores, frame.depth if self.depth_cuts != depth_before else 0

@@ -1,0 +1,59 @@
+"""The limit on what one value holds: values are hashed and compared whole, and `y = [y, y]` doubles them each time."""
+
+from __future__ import annotations
+
+from tonumpy.engine.values.evidence import cut_off
+from tonumpy.engine.values.reasons import Reason
+from tonumpy.engine.values.value_facts import left_open, parts_of
+from tonumpy.engine.values.values import (
+    Arguments,
+    BoundMethod,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Method,
+    Sequence,
+    Union,
+    Unknown,
+    Value,
+)
+
+MAX_SIZE = 20_000  # values in one, each counted as often as it is held
+_MAX_NESTING = 40
+_HOLDERS = (Sequence, Mapping, Union, Instance, LibraryObject, Method, BoundMethod)
+_TOO_LARGE = left_open(
+    Unknown(Reason.CUT_SHORT), cut_off("size", f"it holds more than {MAX_SIZE:,} other values", "", 0)
+)
+
+
+def bounded(value: Value) -> Value:
+    """The value, or an unknown one in place of a value that holds too many others."""
+    if not isinstance(value, _HOLDERS) or _size(value, {}, 0) <= MAX_SIZE:
+        return value
+    return _TOO_LARGE
+
+
+def _size(value: Value, known: dict[int, int], nesting: int) -> int:
+    """How many values a walk through the value passes; more than MAX_SIZE where it is nested too deeply."""
+    if not isinstance(value, _HOLDERS):
+        return 1
+    size = known.get(id(value))
+    if size is None:
+        if nesting == _MAX_NESTING:
+            return MAX_SIZE + 1
+        size = 1
+        for part in _held_by(value):
+            size += _size(part, known, nesting + 1)
+            if size > MAX_SIZE:
+                break
+        known[id(value)] = size
+    return size
+
+
+def _held_by(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, (Sequence, Mapping, Union)):
+        return parts_of(value)
+    if isinstance(value, (Method, BoundMethod)):
+        return (value.receiver,)
+    arguments: Arguments | None = getattr(value, "arguments", None)
+    return () if arguments is None else (*arguments.values(), arguments.starred, arguments.under_names)
