@@ -208,7 +208,7 @@ def _if(frame: Frame, node: ast.If) -> None:
                 other = frame.env.get(name)
                 if isinstance(value, Tensor) and value.on_cpu and isinstance(other, (Tensor, Unknown)):
                     frame.env[name] = other._replace(on_cpu=other.on_cpu is not False or None)
-        after = _joined(after, frame.env)
+        after = _joined(before, after, frame.env)
     frame.env = after
     if mode:
         frame.mode = mode[0] if all(each is mode[0] for each in mode) else None
@@ -222,13 +222,14 @@ def _asks_for_accelerator(test: ast.expr) -> bool:
     return name == "is_available" or (not isinstance(test, ast.Call) and ("cuda" in name or "gpu" in name))
 
 
-def _joined(first: Environment | None, second: Environment | None) -> Environment | None:
-    """As join_env; what one branch has made anew without a grad speaks for what the other has left."""
-    if first is not None and second is not None:
-        for name in first.keys() & second.keys():
-            one, other = first[name], second[name]
+def _joined(before: Environment | None, first: Environment | None, second: Environment | None) -> Environment | None:
+    """Join two paths that begin with `before`; a tensor made without grad on one speaks for one the other has left."""
+    if before is not None and first is not None and second is not None:
+        for name in before.keys() & first.keys() & second.keys():
+            left, one, other = before[name], first[name], second[name]
             if one is not other and isinstance(one, Tensor) and isinstance(other, Tensor):
-                first[name], second[name] = outlived(one, other), outlived(other, one)
+                first[name] = outlived(one, other, is_left=one is left)
+                second[name] = outlived(other, one, is_left=other is left)
     return join_env(first, second)
 
 
@@ -273,9 +274,7 @@ def _loop(
             break
         before = again
     frame.breaks, frame.continues = breaks, continues
-    after = join_env(None if is_endless else before, ended)
-    if is_endless:
-        after = None
+    after = None if is_endless else _joined(before, None if before is None else dict(before), ended)
     frame.env = join_env(after, left)
     if frame.env is None and before is not None:
         frame.last_env = before

@@ -74,14 +74,16 @@ def join(first: Value, second: Value) -> Value:
     return Union(tuple(found))
 
 
-def outlived(kept: Value, made: Value) -> Value:
-    """What a path leaves as it was, where another has replaced it by what requires no grad, as a validation loop under
-    no_grad does: that it was made of parameters no longer speaks for what is left."""
-    if isinstance(kept, Tensor) and isinstance(made, Tensor) and _is_widened(kept.dtype, made.dtype):
+def outlived(kept: Tensor, made: Tensor, *, is_left: bool) -> Tensor:
+    """The value on one path, where another has made it anew: widened to a dtype of NumPy, or without grad.
+
+    `is_left`: the path has left it as it was. That it was made of parameters speaks for nothing then, as where a
+    validation loop replaces it under no_grad.
+    """
+    if _is_widened(kept.dtype, made.dtype):
         kept = kept._replace(dtype=None)  # `if x.dtype == torch.bfloat16: x = x.float()`
-    if not isinstance(kept, (Tensor, Unknown)) or not (kept.param_taint or kept.requires_grad):
-        return kept
-    if not isinstance(made, (Tensor, Unknown)) or not (made.requires_grad is False or made.is_replaced):
+    is_replaced = is_left and (made.requires_grad is False or made.is_replaced)
+    if not is_replaced or not (kept.param_taint or kept.requires_grad):
         return kept
     return kept._replace(param_taint=False, requires_grad=None, is_replaced=True)
 

@@ -18,7 +18,7 @@ from tonumpy.engine.values.values import (
     Value,
 )
 
-MAX_SIZE = 20_000  # values in one, each counted as often as it is held
+MAX_SIZE = 100_000  # values in one, each counted as often as it is held
 _MAX_NESTING = 40
 _HOLDERS = (Sequence, Mapping, Union, Instance, LibraryObject, Method, BoundMethod)
 _TOO_LARGE = left_open(
