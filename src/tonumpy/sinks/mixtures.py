@@ -16,8 +16,8 @@ from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
+from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators import ORDER, operands_of
-from tonumpy.sinks.sizes.one_element import Singles
 from tonumpy.text.syntax import indices_of
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites)
-    found, singles = {}, Singles(module.source)
+    found, one_element = {}, OneElementIndices(module.source)
     for site in sites:
         seen = observed.get(id(site.node))
-        for conversion in () if seen is None else _conversions(singles, site, seen):
+        for conversion in () if seen is None else _conversions(one_element, site, seen):
             if conversion.taken is not None:
                 found[id(site.node)] = site.node, conversion
                 break
@@ -61,7 +61,9 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
-def _conversions(singles: Singles, site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def _conversions(
+    one_element: OneElementIndices, site: OperationSite, seen: Observation
+) -> Iterator[ImplicitConversion]:
     for kind, node, value in _mixed(site, seen):
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
@@ -69,7 +71,7 @@ def _conversions(singles: Singles, site: OperationSite, seen: Observation) -> It
         found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
             found = found._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
-            if kind == "index" and _is_single(node, site, singles):
+            if kind == "index" and _is_single(node, site, one_element):
                 if _is_read(site):
                     yield found._replace(mixture=kind, taken=Taken("axis", "one", "numpy", "medium"))
                 continue  # on whatever device, and nothing raises
@@ -106,8 +108,8 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
         yield _Mixed(_kind(site.node, is_first=False), operands.left, left)
 
 
-def _is_single(index: ast.expr, site: OperationSite, singles: Singles) -> bool:
-    return isinstance(site.node, ast.Subscript) and singles.holds(index, site.node.value, site)
+def _is_single(index: ast.expr, site: OperationSite, one_element: OneElementIndices) -> bool:
+    return isinstance(site.node, ast.Subscript) and one_element.holds(index, site.node.value, site)
 
 
 def _is_read(site: OperationSite) -> bool:

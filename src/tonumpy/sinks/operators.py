@@ -9,10 +9,10 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import root_name
+from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
-from tonumpy.sinks.sizes.one_element import Singles
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
@@ -46,11 +46,11 @@ def find_operations(source: Source, risks: RiskFlow | None = None) -> list[Opera
     if not rows:
         return []
     risks = risks or RiskFlow(source)
-    singles = Singles(source)
+    one_element = OneElementIndices(source)
     return [
         site
         for site in candidates.find_operations(source, rows, _KINDS, _is_of_two)
-        if _may_mix(site, spelt, risks, singles)
+        if _may_mix(site, spelt, risks, one_element)
     ]
 
 
@@ -83,13 +83,13 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, singles: Singles) -> bool:
+def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, one_element: OneElementIndices) -> bool:
     """Whether one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False
     left, right, key = operands
-    if right is None and _may_lose_axis(site, operands, spelt, risks, singles):
+    if right is None and _may_lose_axis(site, operands, spelt, risks, one_element):
         return True
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [] if key is None else [(left, part) for part in indices_of(key)]
@@ -107,12 +107,14 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, singles: Single
     return False
 
 
-def _may_lose_axis(site: OperationSite, operands: Operands, spelt: Spelt, risks: RiskFlow, singles: Singles) -> bool:
+def _may_lose_axis(
+    site: OperationSite, operands: Operands, spelt: Spelt, risks: RiskFlow, one_element: OneElementIndices
+) -> bool:
     """Whether an array is indexed by a tensor of one element, on whatever device."""
     array, _, key = operands
     if key is None or not _reads_as_array(array, spelt):
         return False
-    parts = [each for each in indices_of(key) if singles.holds(each, array, site)]
+    parts = [each for each in indices_of(key) if one_element.holds(each, array, site)]
     try:
         is_given = any(risks.reaches(each, site.scopes, TENSOR) for each in parts)
         return is_given and risks.reaches(array, site.scopes, ARRAY)
