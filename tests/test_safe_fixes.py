@@ -9,15 +9,16 @@ import itertools
 import warnings
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-import torch
 from fixture_format import Fixture
 from test_fixtures import FIXTURES, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
 
 CODES = {"TNP104", "TNP105", "TNP106", "TNP107", "TNP108", "TNP206"}
 KINDS = ([1.0, 2.0], np.ones(2), 2.0)

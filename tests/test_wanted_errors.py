@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from fixture_format import FOLDER
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ PYTEST = [
 
 
 def test_tests_that_want_errors_pass_as_before(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     path = tmp_path / "test_errors.py"
     shutil.copy(FOLDER / "flow" / "wanted_errors" / "clean_wanted_errors.py", path)
     before = path.read_bytes()
