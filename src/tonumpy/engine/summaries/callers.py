@@ -7,8 +7,9 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.knowledge.callbacks import functions_given
 from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
-from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.bindings import decorator_names, parameter_names
 from tonumpy.engine.summaries.pytest_parameters import given_by_pytest
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Evidence, Spot, Strength
 from tonumpy.engine.values.joins import join
@@ -23,7 +24,7 @@ from tonumpy.engine.values.value_facts import (
     tensor_facts,
     with_evidence,
 )
-from tonumpy.engine.values.values import DeviceTaint, Instance, Tensor, Union, Unknown, Value
+from tonumpy.engine.values.values import DeviceTaint, Instance, NonTensor, Symbol, Tensor, Union, Unknown, Value
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
@@ -82,6 +83,8 @@ class Callers:
             return Entry(values, self._analysis.mode_of(function, None))
         is_closed = self._is_closed(scopes)
         sites = self._sites(scopes)
+        if not sites and is_closed:
+            return self._of_callback(scopes, function, depth)
         if not sites or (not is_closed and not decorator_names(node) <= _KEEP_CALLERS):
             return None
         if is_closed and self._is_handed_on(scopes, len(sites)):
@@ -99,6 +102,22 @@ class Callers:
         rows = self._module.source.rows_with_name(name)
         sites = find_calls(self._module.source, rows, lambda call: last_name(call.func) == name)
         return [] if len(sites) > MAX_CALLERS else [e for e in sites if not any(s is scopes[-1] for s in e.scopes)]
+
+    def _of_callback(self, scopes: tuple[ast.AST, ...], function: Function, depth: int) -> Entry | None:
+        """The entry of a function that nobody calls but a library, which gives it an array or a number first."""
+        name, source = _name_called(scopes), self._module.source
+        sites = find_calls(source, source.rows_with_name(name), lambda call: name in map(last_name, call.args))
+        names = parameter_names(function.node.args)
+        if len(sites) != 1 or not names or len(re.findall(rf"\b{name}\b", uncommented(source.text))) != 2:
+            return None
+        seen = self._around(sites[0].scopes, depth - 1).seen
+        called = None if seen is None else seen.calls.get(id(sites[0].call))
+        if called is None or not isinstance(called[0], Symbol):
+            return None
+        if name not in map(last_name, functions_given(sites[0].call, called[0].name)):
+            return None
+        declared = self._analysis.parameters.declared(function)
+        return Entry({**declared, names[0]: NonTensor("array", 0)}, self._analysis.mode_of(function, None))
 
     def _is_handed_on(self, scopes: tuple[ast.AST, ...], calls: int) -> bool:
         """True if the name stands in more places than its definition and its calls."""
