@@ -62,7 +62,7 @@ class CpuOnly:
             if any("cuda" in conftest.source.text for conftest in self._module.conftests):
                 return False
             return self._is_cpu_only or any(
-                isinstance(each, FUNCTIONS) and each.name.startswith("test") and self._test_keeps_to_it(each)
+                isinstance(each, FUNCTIONS) and each.name.startswith("test") and self._test_keeps_to_it(each, scopes)
                 for each in scopes
             )
         if not use.is_script or not self._is_cpu_only:
@@ -85,8 +85,10 @@ class CpuOnly:
     def _tests_own_code(self) -> bool:
         return any(self._module.resolve(each) is not None for each in self._imports)
 
-    def _test_keeps_to_it(self, test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        text = uncommented(self._module.source.text_of(test))
+    def _test_keeps_to_it(self, test: ast.FunctionDef | ast.AsyncFunctionDef, scopes: Items[Scope]) -> bool:
+        decorated = (each for each in scopes if isinstance(each, SCOPES))
+        decorators = [self._module.source.text_of(part) for each in decorated for part in each.decorator_list]
+        text = uncommented("\n".join((self._module.source.text_of(test), *decorators)))
         names = set(re.findall(r"\w+", text))
         helpers = [each for name in names for each in self._module.names.bindings.get(name, ())]
         parts = [self._module.source.text_of(each) for each in helpers if isinstance(each, ast.stmt)]

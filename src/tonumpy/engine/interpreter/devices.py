@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
 
 CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16"}
-_TENSOR_TYPES = {
+TENSOR_TYPES = {
     **dict.fromkeys(("FloatTensor",), "float32"),
     "DoubleTensor": "float64",
     "HalfTensor": "float16",
@@ -200,7 +200,7 @@ def cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -
     if (dtype := dtype_of(asked)) is not None:
         return moved(receiver, tensor.on_cpu, dtype, mode)
     name = asked.name if isinstance(asked, Symbol) else asked.value if isinstance(asked, Constant) else None
-    if isinstance(name, str) and (found := _TENSOR_TYPES.get(name.rpartition(".")[2])):
+    if isinstance(name, str) and (found := TENSOR_TYPES.get(name.rpartition(".")[2])):
         return moved(receiver, not name.startswith("torch.cuda."), found, mode)
     cpu = tensor.on_cpu if isinstance(asked, NonTensor) and asked.what == "dtype" else None
     return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)

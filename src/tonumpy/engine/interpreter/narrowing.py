@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.interpreter.devices import cpu_of_device
+from tonumpy.engine.interpreter.devices import TENSOR_TYPES, as_tensor, cpu_of_device
 from tonumpy.engine.interpreter.frame import place_of
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
@@ -31,6 +31,8 @@ from tonumpy.engine.values.values import (
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from tonumpy.engine.interpreter.frame import Frame
     from tonumpy.facts import Fact
 
@@ -146,7 +148,11 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 for cls, verdict in zip(classes, verdicts, strict=True):
                     if verdict is None:
                         made = parameters.value_of_class(cls)
-                        if isinstance(member, (Tensor, Unknown)) and isinstance(made, Tensor):
+                        if isinstance(member, (Tensor, Unknown)) and _is_type_of_cpu(cls):
+                            dtype = TENSOR_TYPES[cls.name.removeprefix("torch.")]
+                            tensor = as_tensor(member)._replace(dtype=dtype, certainty="tensor")
+                            made = with_facts(tensor, True, False if is_integral(dtype) else None)
+                        elif isinstance(member, (Tensor, Unknown)) and isinstance(made, Tensor):
                             made = with_facts_of(made._replace(is_given=False), member)
                         kept.append(member if isinstance(made, Unknown) else made)
         elif True not in verdicts:
@@ -158,6 +164,11 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
     elif not kept and of_tensors:
         kept = [NonTensor("what no tensor is")]
     _keep(frame, path, kept)
+
+
+def _is_type_of_cpu(cls: Value) -> TypeGuard[Symbol]:
+    """True for `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
+    return isinstance(cls, Symbol) and cls.name.startswith("torch.") and cls.name.removeprefix("torch.") in TENSOR_TYPES
 
 
 def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:

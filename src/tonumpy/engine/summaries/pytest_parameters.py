@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import decorator_names, parameter_names
-from tonumpy.engine.values.joins import join_all
-from tonumpy.engine.values.values import Arguments, Constant, Function, Sequence, Value
+from tonumpy.engine.values.joins import join_all, sequence_of
+from tonumpy.engine.values.values import Arguments, Constant, Function, LibraryObject, Sequence, Value
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
@@ -55,10 +55,11 @@ def _made_by(analysis: Analysis, fixture: Function, depth: int) -> Value:
 
 
 def _listed(analysis: Analysis, function: Function) -> dict[str, Value]:
-    """By `@pytest.mark.parametrize("x, y", [(1, 2), (3, 4)])`."""
+    """By `@pytest.mark.parametrize("x, y", [(1, 2), (3, 4)])` at the test or at its class."""
     frame = analysis.module_frame(function.module)
     found: dict[str, Value] = {}
-    for decorator in getattr(function.node, "decorator_list", ()):
+    around = () if function.owner is None else function.owner.node.decorator_list
+    for decorator in (*around, *getattr(function.node, "decorator_list", ())):
         if not isinstance(decorator, ast.Call) or last_name(decorator.func) != "parametrize" or len(decorator.args) < 2:
             continue
         named = frame.value(decorator.args[0])
@@ -67,10 +68,19 @@ def _listed(analysis: Analysis, function: Function) -> dict[str, Value]:
         names = [word.strip() for each in words for word in each.split(",")]
         rows = frame.value(decorator.args[1])
         items = rows.items if isinstance(rows, Sequence) and rows.items is not None else (frame.item(rows),)
+        items = tuple(map(_row, items))
         for place, name in enumerate(names):
             cells = [_cell(frame.item, each, place) if len(names) > 1 else each for each in items]
             found[name] = join_all(cells)
     return found
+
+
+def _row(item: Value) -> Value:
+    """The values of one test, also where `pytest.param(...)` holds them."""
+    if not isinstance(item, LibraryObject) or item.name != "pytest.param" or item.arguments is None:
+        return item
+    values = item.arguments.positional
+    return values[0] if len(values) == 1 else sequence_of(values)
 
 
 def _cell(item: object, row: Value, place: int) -> Value:

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_MEMBERS = 6
-# What they give is a function, or a class, that is made of their arguments.
-KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial"))
+# Calls whose arguments are kept: they make a function, a class, or one row of `parametrize`.
+KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial", "pytest.param"))
 
 _PLAIN = (NonTensor, Constant)
 _TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "", 0)
