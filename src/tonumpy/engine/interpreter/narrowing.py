@@ -148,10 +148,8 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 for cls, verdict in zip(classes, verdicts, strict=True):
                     if verdict is None:
                         made = parameters.value_of_class(cls)
-                        if isinstance(member, (Tensor, Unknown)) and _is_type_of_cpu(cls):
-                            dtype = TENSOR_TYPES[cls.name.removeprefix("torch.")]
-                            tensor = as_tensor(member)._replace(dtype=dtype, certainty="tensor")
-                            made = with_facts(tensor, True, False if is_integral(dtype) else None)
+                        if _is_type_of_cpu(cls):
+                            made = _of_type(member, TENSOR_TYPES[cls.name.removeprefix("torch.")])
                         elif isinstance(member, (Tensor, Unknown)) and isinstance(made, Tensor):
                             made = with_facts_of(made._replace(is_given=False), member)
                         kept.append(member if isinstance(made, Unknown) else made)
@@ -169,6 +167,13 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
 def _is_type_of_cpu(cls: Value) -> TypeGuard[Symbol]:
     """True for `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
     return isinstance(cls, Symbol) and cls.name.startswith("torch.") and cls.name.removeprefix("torch.") in TENSOR_TYPES
+
+
+def _of_type(value: Value, dtype: str) -> Value:
+    """The value as a tensor of a type of the CPU."""
+    tensor = as_tensor(value) if isinstance(value, (Tensor, Unknown)) else Tensor()
+    tensor = tensor._replace(dtype=dtype, certainty="tensor")
+    return with_facts(tensor, on_cpu=True, requires_grad=False if is_integral(dtype) else None)
 
 
 def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
