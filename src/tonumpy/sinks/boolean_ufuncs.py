@@ -1,4 +1,4 @@
-"""From a source to where the result of a boolean ufunc is inverted or used as an index, as implicit conversions.
+"""From a module to where the result of a boolean ufunc is inverted or used as an index, as implicit conversions.
 
 NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch makes uint8 of booleans on that way.
 """
@@ -6,19 +6,20 @@ NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch ma
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion, Mask
+from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.knowledge.chains import Chain
+from tonumpy.engine.names.bindings import imports_among
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.engine.values.reasons import GIVEN, Reason
+from tonumpy.engine.values.reasons import GIVEN
 from tonumpy.engine.values.value_facts import members
-from tonumpy.engine.values.values import NonTensor, Symbol, Tensor, Unknown, is_number
-from tonumpy.sinks.mask_uses import UFUNCS, Uses
-from tonumpy.text import candidates
-from tonumpy.text.candidates import Site, find_calls
+from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, Unknown, is_number
+from tonumpy.text.candidates import Site, find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import walk
+from tonumpy.text.prefilter import BOOLEAN_UFUNCS
+from tonumpy.text.syntax import statements_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +29,27 @@ if TYPE_CHECKING:
     from tonumpy.engine.names.module import Module
     from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
-    from tonumpy.facts import Certainty
-    from tonumpy.sinks.mask_uses import Ufunc, Use
+    from tonumpy.text.candidates import OperationSite, Scope
 
-
+_FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
+_REDUCING = frozenset("all any sum item float int long tolist nonzero bool double".split())
 # Calls that give one value, and what one is called: `def fill(self, value): out[np.isnan(out)] = value`.
 _OF_ONE_VALUE = frozenset("float int item max mean median min sum".split())
-_LITERAL = NonTensor("literal")  # one of several, as numbers that callers give, or a default
 _ONE_VALUE = frozenset("value fill fill_value default constant".split())
+_LITERAL = NonTensor("literal")  # one of several, as numbers that callers give, or a default
+
+
+class _Use(NamedTuple):
+    """A mask that is inverted, that is an index, or by which a call fills or selects; `indexed`: what is indexed."""
+
+    site: Site | OperationSite
+    how: Literal["inverted", "index", "refused"]
+    calls: tuple[ast.Call, ...]  # the ufuncs that it is made of
+    indexed: Value | None
+
+    @property
+    def node(self) -> ast.expr:
+        return self.site.call  # type: ignore[return-value]
 
 
 def infer_masks(module: Module) -> list[ImplicitConversion]:
@@ -43,21 +57,101 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    search = Uses(source)
-    uses = list(search.found())
+    rows = sorted({row for name in BOOLEAN_UFUNCS for row in source.rows_with_name(name)})
+    ufuncs = find_calls(source, rows, lambda call: last_name(call.func) in BOOLEAN_UFUNCS)
+    if not ufuncs:
+        return []
+    sites = _sites(module, ufuncs)
+    observed = observe(module, sites)
+    uses = list(_uses(sites, observed, {each.call: number for number, each in enumerate(ufuncs)}))
     if not uses:
         return []
-    observed = _observe(module, [each.call for use in uses for each in use.calls])
-    asked = [use._replace(calls=tuple(_by_callers(use, observed, search))) for use in uses]
-    outer = [each.outer for use in asked for each in use.calls if each.outer is not None]
-    observed = {**observed, **_observe(module, outer)} if outer else observed
-    likely = [use for use in asked if any(_certainty(each, observed) for each in use.calls)]
-    indexed = {id(each): each for use in likely if (each := _subscript(use)) is not None}
-    rows = sorted({each.lineno for each in indexed.values()})
-    sites = candidates.find_operations(source, rows, (ast.Subscript,), lambda node: id(node) in indexed)
-    containers = observe(module, sites) if sites else {}
-    found = [_conversion(use, observed, containers, search) for use in likely]
+    wanted = {call for use in uses for call in use.calls}
+    given = observe(module, [each for each in ufuncs if each.call in wanted])
+    found = [_conversion(module, use, given) for use in uses]
     return _repaired_in_one_way([each for each in found if each is not None])
+
+
+def _sites(module: Module, ufuncs: list[Site]) -> list[Site | OperationSite]:
+    """The places that invert something, index it, or fill by it, beside a ufunc or a call of what holds one."""
+    source = module.source
+    names = {each.scopes[-1].name for each in ufuncs if not isinstance(each.scopes[-1], ast.Module)}
+    rows = sorted({row for name in names for row in source.rows_with_name(name)})
+    calls = find_calls(source, rows, lambda call: last_name(call.func) in names)
+    beside = {id(_outermost(each)) for each in (*ufuncs, *calls)}
+    rows = sorted({*source.rows_with("~"), *source.rows_with("[")})
+    operations = find_operations(source, rows, (ast.UnaryOp, ast.Subscript), _is_index_or_inverse)
+    rows = sorted({row for name in _FILLING for row in source.rows_with_name(name)})
+    fillings = find_calls(source, rows, lambda call: last_name(call.func) in _FILLING)
+    found: list[Site | OperationSite] = [*operations, *fillings]
+    return [each for each in found if id(_outermost(each)) in beside]
+
+
+def _outermost(site: Site | OperationSite) -> Scope:
+    """The function or class at the top of the module in which a site stands; else the module."""
+    return site.scopes[min(1, len(site.scopes) - 1)]
+
+
+def _is_index_or_inverse(node: ast.UnaryOp | ast.Subscript) -> bool:
+    return isinstance(node, ast.Subscript) or isinstance(node.op, ast.Invert)
+
+
+def _uses(sites: list[Site | OperationSite], observed: Observations, numbers: dict[ast.Call, int]) -> Iterator[_Use]:
+    around = {id(each.call.slice): each for each in sites if isinstance(each.call, ast.Subscript)}
+    for site in sites:
+        node, seen = site.call, observed.get(id(site.call))
+        if seen is None:
+            continue
+        given = (seen.receiver,) if isinstance(node, ast.UnaryOp) else seen.arguments.values()
+        parts = [part for value in given for part in _parts(value)]
+        made_of = {call for part in parts for tensor in sole_tensors(part) for call in tensor.ufuncs}
+        if not made_of or not made_of <= numbers.keys():
+            continue  # what another file has made is not told of here
+        calls = tuple(sorted(made_of, key=numbers.__getitem__))
+        if isinstance(node, ast.UnaryOp):
+            subscript = around.get(id(node))
+            indexed = None if subscript is None else observed.get(id(subscript.call))
+            yield _Use(site, "inverted", calls, None if indexed is None else indexed.receiver)
+        elif isinstance(node, ast.Call):
+            yield _Use(site, "refused", calls, None)
+        elif _is_array(seen.receiver):
+            yield _Use(site, "index", calls, seen.receiver)
+        elif any(isinstance(each, Tensor) for each in members(seen.receiver)) and _gives_one_value(site, seen):
+            yield _Use(site, "refused", calls, seen.receiver)
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    """The parts of an index: `rows[mask, 0]`."""
+    return value.items if isinstance(value, Sequence) and value.items is not None else (value,)
+
+
+def _conversion(module: Module, use: _Use, given: Observations) -> ImplicitConversion | None:
+    tensors = [pair for call in use.calls for pair in _tensors_given(call, given)]
+    if not tensors or tensors[0][1].certainty == "possible":
+        return None
+    is_array = use.indexed is not None and _is_array(use.indexed)
+    in_torch = () if is_array else _in_torch(module, use.calls, given)
+    # Else the name, or the function, may be used elsewhere, too.
+    is_direct = use.calls[0] in walk(use.node)
+    is_of_tensor = use.indexed is not None and not is_array
+    is_alone = use.how == "refused" or _is_reduced(use)
+    return ImplicitConversion(
+        Site(use.calls[0], use.site.scopes, (), use.site.statement, None),
+        path_of(use.calls[0].func) or "",
+        use.node,
+        Chain(()),
+        tensors[0][1].certainty,
+        on_cpu=True,
+        is_sent=False,
+        requires_grad=False,
+        grad_mode=None,
+        dtype=None,
+        layout=None,
+        bit=None,
+        of_items=None,
+        keeps_value=bool(in_torch) and is_direct and (is_of_tensor or is_alone),
+        mask=Mask(use.how, in_torch, tuple(node for node, _ in tensors)),
+    )
 
 
 def _repaired_in_one_way(found: list[ImplicitConversion]) -> list[ImplicitConversion]:
@@ -73,71 +167,8 @@ def _repaired_in_one_way(found: list[ImplicitConversion]) -> list[ImplicitConver
     return mended
 
 
-def _observe(module: Module, calls: list[ast.Call]) -> Observations:
-    wanted, rows = {*map(id, calls)}, sorted({call.lineno for call in calls})
-    sites = find_calls(module.source, rows, lambda call: id(call) in wanted)
-    return observe(module, sites)
-
-
-def _by_callers(use: Use, observed: Observations, search: Uses) -> Iterator[Ufunc]:
-    """The ufuncs of a use; where one is given what is a tensor by some calls alone, with these calls."""
-    for ufunc in use.calls:
-        seen = observed.get(id(ufunc.call))
-        given = () if seen is None else seen.arguments.positional
-        is_open = any(_depends_on_callers(value) for value in given)
-        if not is_open:
-            yield ufunc._replace(outer=None, given=())
-        elif ufunc.outer is not None:
-            yield ufunc
-        else:
-            yield from search.of_callers(use, ufunc) or (ufunc,)
-
-
-def _depends_on_callers(value: Value) -> bool:
-    parts = members(value)
-    has_tensor = any(isinstance(each, Tensor) for each in parts)
-    is_of_lambda = any(isinstance(each, Unknown) and each.reason is Reason.LAMBDA_PARAMETER for each in parts)
-    return is_of_lambda or (has_tensor and _tensor(value) is None)
-
-
-def _conversion(use: Use, observed: Observations, containers: Observations, search: Uses) -> ImplicitConversion | None:
-    subscript = _subscript(use)
-    seen = None if subscript is None else containers.get(id(subscript))
-    is_array = seen is not None and _is_array(seen.receiver)
-    is_array = is_array or (subscript is not None and search.is_given_to_torch(subscript.value, use.scopes))
-    is_tensor = seen is not None and any(isinstance(each, Tensor) for each in members(seen.receiver))
-    is_refused = isinstance(use.node, ast.Call) or (is_tensor and _gives_one_value(use, seen))
-    if isinstance(use.node, ast.Subscript) and not is_array and not is_refused:
-        return None  # as an index of a tensor it is a mask still
-    ufunc, certainty = next((each, sure) for each in use.calls if (sure := _certainty(each, observed)) is not None)
-    call = ufunc.call
-    in_torch = () if is_array else _in_torch(use.calls, observed, search)
-    # Else the name, or the function, may be used elsewhere, too.
-    is_direct = ufunc.outer is None and call in walk(use.node)
-    is_index = isinstance(use.node, ast.Subscript)
-    how: Literal["inverted", "index", "refused"] = "refused" if is_refused else "index" if is_index else "inverted"
-    tensors = tuple(node for each in use.calls for node in _tensors_given(each, observed))
-    return ImplicitConversion(
-        Site(call, use.scopes, (), use.statement, None),
-        path_of(call.func) or "",
-        use.node,
-        Chain(()),
-        certainty,
-        on_cpu=True,
-        is_sent=False,
-        requires_grad=False,
-        grad_mode=None,
-        dtype=None,
-        layout=None,
-        bit=None,
-        of_items=None,
-        keeps_value=bool(in_torch) and is_direct and (is_tensor or use.is_alone),
-        mask=Mask(how, in_torch, tensors),
-    )
-
-
 def _is_array(value: Value) -> bool:
-    """Whether it is an array as far as callers in sight give it, or what has a `copy` and takes a mask: no tensor."""
+    """True for an array as far as callers in sight give it, or what has a `copy` and takes a mask: no tensor."""
     if isinstance(value, Unknown):
         return value.is_no_tensor
     known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in GIVEN)]
@@ -147,71 +178,44 @@ def _is_array(value: Value) -> bool:
     )
 
 
-def _in_torch(calls: tuple[Ufunc, ...], observed: Observations, search: Uses) -> tuple[tuple[ast.Call, str], ...]:
+def _in_torch(module: Module, calls: tuple[ast.Call, ...], given: Observations) -> tuple[tuple[ast.Call, str], ...]:
     """The functions of torch that can stand for all of them; nothing where one is given what is no tensor."""
-    if search.names.get("torch") != "torch":
+    names = {name: each.full_name for name, each in imports_among(statements_of(module.tree.body)) if not each.level}
+    if names.get("torch") != "torch":
         return ()
     found = []
-    for call, *_ in calls:
-        seen, counterpart = observed.get(id(call)), UFUNCS.get(search.full_name(call), "")
-        given = () if seen is None else seen.arguments.positional
-        are_all = all(_tensor(value) is not None or is_number(value) for value in given)
-        if not given or not are_all or call.keywords or not counterpart:
+    for call in calls:
+        root, dot, rest = (path_of(call.func) or "").partition(".")
+        counterpart, seen = UFUNCS.get(names.get(root, "") + dot + rest, ""), given.get(id(call))
+        values = () if seen is None else seen.arguments.positional
+        are_all = all(is_number(value) or any(sole_tensors(value)) for value in values)
+        if not values or not are_all or call.keywords or not counterpart:
             return ()
         found.append((call, f"torch.{counterpart}"))
     return tuple(found)
 
 
-def _tensors_given(ufunc: Ufunc, observed: Observations) -> list[ast.expr]:
-    return [node for node, value in _given(ufunc, observed) if _tensor(value) is not None]
+def _tensors_given(call: ast.Call, given: Observations) -> Iterator[tuple[ast.expr, Tensor]]:
+    seen = given.get(id(call))
+    for node, value in () if seen is None else zip(call.args, seen.arguments.positional, strict=False):
+        yield from ((node, tensor) for tensor in sole_tensors(value))
 
 
-def _given(ufunc: Ufunc, observed: Observations) -> list[tuple[ast.expr, Value]]:
-    """What decides whether it is given a tensor: its own arguments, or those of the function that it stands in."""
-    call = ufunc.outer or ufunc.call
-    seen = observed.get(id(call))
-    if seen is None:
-        return []
-    given = [*zip(call.args, seen.arguments.positional, strict=False)]
-    if ufunc.outer is None:
-        return given
-    named = ((each.value, each.arg and seen.arguments.named_value(each.arg)) for each in call.keywords)
-    given += [(node, value) for node, value in named if value is not None and not isinstance(value, str)]
-    return [pair for pair in given if pair[0] in ufunc.given]
+def _is_reduced(use: _Use) -> bool:
+    """True for `(~mask).all()`."""
+    attributes = (each for each in walk(use.site.statement) if isinstance(each, ast.Attribute))
+    return any(each.value is use.node and each.attr in _REDUCING for each in attributes)
 
 
-def _subscript(use: Use) -> ast.Subscript | None:
-    return use.node if isinstance(use.node, ast.Subscript) else use.around
-
-
-def _gives_one_value(use: Use, seen: Observation | None) -> bool:
+def _gives_one_value(site: Site | OperationSite, seen: Observation) -> bool:
     """`t[mask] = 0`, which torch does by `masked_fill_`: it takes no mask of uint8, as other assignments do."""
-    statement = use.statement
-    if not isinstance(statement, ast.Assign) or use.node not in statement.targets:
+    statement = site.statement
+    if not isinstance(statement, ast.Assign) or site.call not in statement.targets:
         return False
-    put = () if seen is None else seen.arguments.positional[1:]
+    put = seen.arguments.positional[1:]
     if put and all(is_number(each) or each == _LITERAL for each in put):
         return True
     value = statement.value.operand if isinstance(statement.value, ast.UnaryOp) else statement.value
     is_named = isinstance(value, ast.Attribute) and value.attr in ("nan", "inf", "pi")
     is_named = is_named or (isinstance(value, ast.Name) and value.id in _ONE_VALUE)
     return isinstance(value, ast.Constant) or is_named or last_name(getattr(value, "func", value)) in _OF_ONE_VALUE
-
-
-def _tensor(value: Value) -> Tensor | None:
-    """The tensor that NumPy can convert, if the value is one."""
-    tensors = [each for each in members(value) if isinstance(each, Tensor)]
-    others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
-    if len(tensors) != 1 or others:
-        return None
-    return None if tensors[0].on_cpu is False or tensors[0].requires_grad else tensors[0]
-
-
-def _certainty(ufunc: Ufunc, observed: Observations) -> Certainty | None:
-    """How sure it is that a ufunc is given a tensor, and does not raise for it."""
-    called = observed.get(id(ufunc.call))
-    is_named = called is not None and isinstance(ufunc.call.func, ast.Name) and isinstance(called.receiver, Symbol)
-    if is_named and called.receiver.name not in UFUNCS:  # type: ignore[union-attr]
-        return None  # a parameter that is one by default alone
-    found = [each for _, value in _given(ufunc, observed) if (each := _tensor(value))]
-    return found[0].certainty if found and found[0].certainty != "possible" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.interpreter import calls, effects, members, narrowing, representation
+from tonumpy.engine.interpreter import calls, effects, members, narrowing, representation, ufuncs
 from tonumpy.engine.interpreter.frame import UNREAD, Frame, place_of
 from tonumpy.engine.knowledge.operands import combine
 from tonumpy.engine.names.bindings import is_super, parameter_names
@@ -116,6 +116,9 @@ def _called(frame: Frame, node: ast.Call) -> Value:
             value = frame.call(known, arguments)
         else:
             value = calls.call_method(frame, receiver, function.attr, arguments, node)
+            value = ufuncs.after_method(receiver, function.attr, value)
+            if isinstance(receiver, Symbol):
+                value = ufuncs.result_of(node, Symbol(f"{receiver.name}.{function.attr}"), arguments, value)
             value = effects.made_by_model(frame, value, function, arguments)
         effects.change_receiver(frame, function, receiver, arguments, value)
     else:
@@ -124,7 +127,7 @@ def _called(frame: Frame, node: ast.Call) -> Value:
         if frame.seen is not None:
             frame.seen.call(id(node), called, arguments, frame.mode)
             calls.note_callees(frame, node, called)
-        value = frame.call(called, arguments)
+        value = ufuncs.result_of(node, called, arguments, frame.call(called, arguments))
         value = effects.made_by_model(frame, value, function, arguments)
         if isinstance(function, ast.Name) and function.id == "setattr" and len(node.args) == 3:
             target, name = node.args[0], node.args[1]
@@ -188,7 +191,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
         return Sequence(None, left.element)
     if isinstance(node.op, ast.BitOr) and isinstance(left, (Class, Symbol)):
         return Annotation(frame.analysis.parameters.annotated(frame.module, node))
-    return calls.operator_value(frame, node.op, left, right)
+    return ufuncs.after_operator(node.op, left, right, calls.operator_value(frame, node.op, left, right))
 
 
 def _is_text(value: Value) -> bool:
@@ -199,6 +202,8 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     value = frame.value(node.operand)
     if isinstance(node.op, ast.Not):
         return _BOOL
+    if frame.seen is not None and isinstance(node.op, ast.Invert):
+        frame.seen.call(id(node), value, Arguments(()), frame.mode)
     if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
         return Constant(-value.value)
     made = combine((value,), frame.mode)

@@ -127,6 +127,7 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
         have_param_taint((first, second)),
         first.is_replaced or second.is_replaced,
         first.dimensions if first.dimensions == second.dimensions else None,
+        first.ufuncs | second.ufuncs if first.ufuncs and second.ufuncs else frozenset(),
     )
 
 

@@ -55,6 +55,7 @@ class Tensor(NamedTuple):
     param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
     is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
     dimensions: int | None = None  # how many it surely has
+    ufuncs: frozenset[ast.Call] = frozenset()  # boolean ufuncs of NumPy that it is the result of (see ufuncs.py)
 
 
 class Unknown(NamedTuple):
