@@ -30,6 +30,7 @@ ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
     "measure_breadth": "test_breadth",
+    "tests_of_edits": "test_tests_of_edits",
 }
 PROGRAM = """
 import torch
