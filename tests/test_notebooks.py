@@ -527,13 +527,13 @@ def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / folder / "n.ipynb").write_text(document)
     (tmp_path / "c" / "helper.py").write_text("import torch\n\ndef load():\n    return torch.zeros(2)\n")
     looked_at: list[str] = []
-    check = pipeline.check
+    check = pipeline.check_and_count
 
-    def counted(source: Source, settings: Settings, project: Project) -> list[Finding]:
+    def counted(source: Source, settings: Settings, project: Project) -> tuple[list[Finding], int]:
         looked_at.append(source.filename)
         return check(source, settings, project)
 
-    monkeypatch.setattr(pipeline, "check", counted)
+    monkeypatch.setattr(pipeline, "check_and_count", counted)
     paths = [str(tmp_path / folder / "n.ipynb") for folder in "abcd"]
     checked = check_paths(paths, isolated=True, confidence="low")
     assert looked_at == [paths[0], *paths[2:]]

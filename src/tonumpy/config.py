@@ -276,12 +276,6 @@ class Configuration:
         found = self._folders.values() if self._everywhere is None else (self._everywhere,)
         return any(settings.promises or settings.sinks for settings, _ in found)
 
-    @property
-    def asks_for_high(self) -> bool:
-        """Whether any of the settings that were asked for leaves out what is below high confidence."""
-        found = self._folders.values() if self._everywhere is None else (self._everywhere,)
-        return any(settings.confidence == "high" for settings, _ in found)
-
     def settings_in(self, folder: str) -> Settings:
         return self.governed(folder)[0]
 

@@ -27,13 +27,14 @@ _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or w
 class Judgement(NamedTuple):
     """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
 
-    `style` is how that was asked for.
+    `style` is how that was asked for. `is_hidden`: it is less sure than what was asked for, and is only counted.
     """
 
     finding: Finding
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
     style: RepairStyle = "links"
+    is_hidden: bool = False
 
 
 def as_the_code_around_has_it(judgements: list[Judgement], module: Module) -> list[Judgement]:

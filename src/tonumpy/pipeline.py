@@ -61,12 +61,14 @@ class Fixed(NamedTuple):
     """The result of a fix: the new text, the findings that it repaired and those that are left in the new text.
 
     `is_settled`: another fix would change nothing. A repaired finding has its place in the text that it was found in.
+    `hidden` is how many possible findings are not told, where only certain ones were asked for.
     """
 
     text: str
     applied: list[Finding]
     remaining: list[Finding]
     is_settled: bool = True
+    hidden: int = 0
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
@@ -74,12 +76,26 @@ def check(source: Source, settings: Settings, project: Project) -> list[Finding]
 
     Their places are those in the text; `source.placed` makes them those that a user knows.
     """
-    return [judgement.finding for judgement in _judge(source, settings, project)]
+    return [judgement.finding for judgement in _judge(source, settings, project) if not judgement.is_hidden]
+
+
+def check_and_count(source: Source, settings: Settings, project: Project) -> tuple[list[Finding], int]:
+    """The same, and how many possible findings are hidden where certain ones alone are asked for; `noqa` comments are
+    considered in that number."""
+    judged = _judge(source, settings, project)
+    return [each.finding for each in judged if not each.is_hidden], _count_hidden(source, judged)
+
+
+def _count_hidden(source: Source, judged: list[Judgement]) -> int:
+    """The number of conversions of which only what is hidden would be told."""
+    told = {each.finding.start for each in judged if not each.is_hidden}
+    hidden = [each.finding for each in judged if each.is_hidden and each.finding.start not in told]
+    return len(suppress(source, hidden)) if hidden else 0
 
 
 def judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """The judgements in the order of the text, less those that a `noqa` comment suppresses."""
-    judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
+    judged = {each.finding: each for each in _judge(source, settings, project) if not each.is_hidden}
     return [judged[finding] for finding in suppress(source, list(judged))]
 
 
@@ -106,7 +122,8 @@ def fix(
     applied: list[Finding] = []
     left_alone: set[int] | None = None  # offsets
     for _ in range(MAX_PASSES):
-        judged = {judgement.finding: judgement for judgement in _judge(source, settings, project)}
+        judgements = _judge(source, settings, project)
+        judged = {each.finding: each for each in judgements if not each.is_hidden}
         kept = suppress(source, list(judged))
         if left_alone is None:
             places = zip(kept, source.placed(kept), strict=True)
@@ -117,7 +134,7 @@ def fix(
             kept = _without(kept, left_alone, source)
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
-            return Fixed(source.document, applied, source.placed(kept))
+            return Fixed(source.document, applied, source.placed(kept), hidden=_count_hidden(source, judgements))
         from tonumpy.repair.rewrite import rewrite  # start-up
 
         repairs = _repairs([judged[finding] for finding in due], source)
@@ -193,9 +210,9 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         from tonumpy.sinks.taken.inference import infer_taken  # only for files that may hold such: start-up
 
         taken = infer_taken(module, risks, with_text=settings.confidence == "low")
-        raising = {each.finding.start for each in found if each.finding.confidence != "low"}
-        told = _judgements(taken, of_taken, source, settings)
-        found += [each for each in told if each.finding.start not in raising]  # what raises gives no other values
+        raising = {each.finding.start for each in found if each.finding.confidence != "low" and not each.is_hidden}
+        of_values = _judgements(taken, of_taken, source, settings)
+        found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values
     of_masks = [rule for rule in rules if "masks" in rule.judges]
     if of_masks and may_hold_masks(source.text):
         from tonumpy.sinks.boolean_ufuncs import infer_masks  # only for files that may hold such: start-up
@@ -209,7 +226,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     of_comments = [rule for rule in rules if "comments" in rule.judges]
     if of_comments and may_hold_comments(source.text.encode(errors="replace")):
         found += _comments(of_comments, source, settings, project)
-    found = as_the_code_around_has_it(found, module)
+    told = as_the_code_around_has_it([each for each in found if not each.is_hidden], module)
+    found = [*told, *as_the_code_around_has_it([each for each in found if each.is_hidden], module)]
     if "compile" in source.text:
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
@@ -434,6 +452,9 @@ def _judgements(
                 grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 yield Judgement(finding, conversion, operations, style)
+            elif message is not None and settings.confidence == "high" and confidence == "medium":
+                finding = Finding(source.filename, rule.code, message, *span_of(conversion, source), None, confidence)
+                yield Judgement(finding, conversion, (), style, is_hidden=True)
 
 
 def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:

@@ -37,10 +37,12 @@ _WITHOUT_EFFECT = frozenset(
 
 
 class Kept(NamedTuple):
-    """The findings of a file and the errors of those of its cells that were not checked."""
+    """The findings of a file, the errors of those of its cells that were not checked, and how many more possible
+    findings there are than were asked for."""
 
     findings: tuple[Finding, ...]
     skipped: tuple[SourceError, ...]
+    hidden: int
 
 
 class Store:
@@ -70,21 +72,21 @@ class Store:
         ).fetchone()
         if row is None:
             return None
-        digest, states, searches, findings, skipped = json.loads(row[0])
+        digest, states, searches, findings, skipped, hidden = json.loads(row[0])
         if digest != self._states.state("content", os.path.abspath(path)):
             return None
         if any(self._states.state(kind, about) != state for kind, about, state in states):
             return None
         if any(self._digest_of(self.search(NameSearch(*asked))) != state for *asked, state in searches):
             return None
-        return Kept(tuple(map(unpack_finding, findings)), tuple(map(unpack_error, skipped)))
+        return Kept(tuple(map(unpack_finding, findings)), tuple(map(unpack_error, skipped)), hidden)
 
     def keep(self, path: str, settings: Settings, digest: str, read: ReadSet | None, kept: Kept) -> None:
         """Keep the findings of a file with this digest; without a read set, nothing in it is judged."""
         states = [] if read is None else [[*key, state] for key, state in read.states.items()]
         searches = [] if read is None else [[*key, self._digest_of(found)] for key, found in read.searches.items()]
         findings, errors = list(map(pack_finding, kept.findings)), list(map(pack_error, kept.skipped))
-        content = json.dumps([digest, states, searches, findings, errors], separators=(",", ":"))
+        content = json.dumps([digest, states, searches, findings, errors, kept.hidden], separators=(",", ":"))
         row = (path, self._key(settings), content)
         self._writes.append(("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", row))
         for search, found in () if read is None else read.searches.items():

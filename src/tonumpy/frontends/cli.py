@@ -109,8 +109,9 @@ def _check(arguments: argparse.Namespace) -> int:
     if streams.is_for_people(form) and not arguments.quiet:
         from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
 
-        told_of = {"of_nothing": not run.looked_at, "at_high": configuration_of(arguments).asks_for_high}
-        streams.write(summary_of_check(report, hidden, old=old, **told_of), sys.stdout)
+        of_nothing = not run.looked_at
+        told = summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
+        streams.write(told, sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
@@ -222,9 +223,8 @@ def _fix(arguments: argparse.Namespace) -> int:
     if arguments.show_fixes:
         streams.write(summary.repairs(fixed, written=not arguments.diff), told)
     if not arguments.quiet and (streams.is_for_people(form) or arguments.output_file):
-        told_of = {"of_nothing": not run.looked_at, "at_high": configuration_of(arguments).asks_for_high}
-        told_of["written"] = not arguments.diff
-        streams.write(summary.summary_of_fix(report, fixed, hidden, old=old, **told_of), speech)
+        done = {"written": not arguments.diff, "of_nothing": not run.looked_at}
+        streams.write(summary.summary_of_fix(report, fixed, hidden, old=old, possible=run.hidden, **done), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 class _Known(NamedTuple):
-    """The findings of a notebook that read no other file, and the modules that it looked for in vain."""
+    """The findings of a notebook that read no other file, how many more are hidden, and the modules that it looked for
+    in vain."""
 
     filename: str
     findings: list[Finding]
+    hidden: int
     missed: frozenset[str]
 
 
@@ -34,24 +36,25 @@ class Copies:
         self._project = project
         self._known: dict[tuple[object, ...], list[_Known]] = {}
 
-    def check(self, source: Source, settings: Settings) -> list[Finding]:
-        """The findings of `pipeline.check`."""
+    def check(self, source: Source, settings: Settings) -> tuple[list[Finding], int]:
+        """The findings of `pipeline.check_and_count`, and its count."""
         project = self._project
         if source.cell_rows is None:
-            return pipeline.check(source, settings, project)
+            return pipeline.check_and_count(source, settings, project)
         project.begin_file()  # what the file before has followed does not count for what this one looks for
         folder = folder_of(source.filename)
         key = (source.text, source.cell_rows, settings, project.is_package(folder))
         among = self._known.setdefault(key, [])
         for known in among:
             if all(project.find(name, folder) is None for name in known.missed):
-                return [_in_file(finding, known.filename, source.filename) for finding in known.findings]
+                found = [_in_file(finding, known.filename, source.filename) for finding in known.findings]
+                return found, known.hidden
         before = cuts()
-        findings = pipeline.check(source, settings, project)
+        findings, hidden = pipeline.check_and_count(source, settings, project)
         missed = project.looked_for_in_vain
         if missed is not None and cuts() == before and not source.skipped and not _is_named(source.filename, findings):
-            among.append(_Known(source.filename, findings, missed))
-        return findings
+            among.append(_Known(source.filename, findings, hidden, missed))
+        return findings, hidden
 
 
 def _is_named(filename: str, findings: list[Finding]) -> bool:

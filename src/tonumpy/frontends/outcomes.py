@@ -45,7 +45,8 @@ class Outcome(NamedTuple):
     """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
 
     `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
-    `basis` is that of findings that may be kept.
+    `basis` is that of findings that may be kept. `hidden` is how many possible findings are not told, where only
+    certain ones were asked for.
     """
 
     task: Task
@@ -55,6 +56,7 @@ class Outcome(NamedTuple):
     error: SourceError | None
     skipped: tuple[SourceError, ...] = ()
     basis: Basis | None = None
+    hidden: int = 0
 
     @property
     def errors(self) -> tuple[SourceError, ...]:

@@ -49,7 +49,9 @@ class ResultCache:
         if kept is None or (self._repairs and _has_repairs(kept, settings)):
             return None
         self.taken += 1
-        return Outcome(Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped)
+        return Outcome(
+            Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped, hidden=kept.hidden
+        )
 
     @property
     def search(self) -> Known:
@@ -57,12 +59,12 @@ class ResultCache:
 
     def keep_nothing(self, path: str, settings: Settings, data: bytes) -> None:
         """Keep that there is nothing to judge in the file."""
-        self._write(lambda: self._store.keep(path, settings, digest_of([data]), None, Kept((), ())))
+        self._write(lambda: self._store.keep(path, settings, digest_of([data]), None, Kept((), (), 0)))
 
     def keep(self, outcome: Outcome) -> None:
         basis, task = outcome.basis, outcome.task
         if basis is not None and outcome.error is None:
-            kept = Kept(tuple(outcome.findings), outcome.skipped)
+            kept = Kept(tuple(outcome.findings), outcome.skipped, outcome.hidden)
             self._write(lambda: self._store.keep(task.filename, task.settings, basis.digest, basis.read_set, kept))
 
     def save(self) -> None:

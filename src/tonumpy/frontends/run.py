@@ -49,8 +49,9 @@ def add_noqa(task: Task, session: Session) -> Outcome:
 def _check(task: Task, session: Session) -> Outcome:
     reading = _Reading(task, session.project)
     source = source_of(reading.data, task.filename)
-    findings = source.placed(suppress(source, session.copies.check(source, task.settings)))
-    return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
+    found, hidden = session.copies.check(source, task.settings)
+    findings = source.placed(suppress(source, found))
+    return Outcome(task, None, findings, [], None, source.skipped, reading.basis(), hidden)
 
 
 def _fix(task: Task, session: Session) -> Outcome:
@@ -65,7 +66,7 @@ def _fix(task: Task, session: Session) -> Outcome:
         reason = f"not fully repaired after {pipeline.MAX_PASSES} passes: a bug in tonumpy, please report it"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
     basis = reading.basis() if change is None and unsettled is None else None
-    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
+    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis, fixed.hidden)
 
 
 def _add_noqa(task: Task, session: Session) -> Outcome:

@@ -32,6 +32,12 @@ class Run(NamedTuple):
         """Each file that changes, by its name."""
         return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
 
+    @property
+    def hidden(self) -> int | None:
+        """How many possible findings are not told; None where they were asked for."""
+        is_asked_for_high = any(outcome.task.settings.confidence == "high" for outcome in self.outcomes)
+        return sum(outcome.hidden for outcome in self.outcomes) if is_asked_for_high else None
+
     def report(self) -> Report:
         findings = [finding for outcome in self.outcomes for finding in outcome.findings]
         unsafe = frozenset(each.task.filename for each in self.outcomes if each.task.settings.unsafe_fixes)

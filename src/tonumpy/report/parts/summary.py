@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def summary_of_check(
-    report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False, at_high: bool = False
+    report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False, possible: int | None = None
 ) -> str:
     """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out.
 
-    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check; `at_high`: findings
-    below high confidence were not asked for.
+    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check; `possible` is how
+    many possible findings are not told, None where they were asked for.
     """
     left_out = _left_out(hidden, old)
     lines = _unchecked(report)
@@ -27,22 +27,26 @@ def summary_of_check(
         files = len({finding.filename for finding in report.findings})
         more = f", and {left_out}" if left_out else ""
         lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
-        lines += [*_offer(report), _sureness(report, at_high)]
+        lines += [*_offer(report), _sureness(report, possible)]
     elif left_out:
         lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
-        lines.append(_all_well(of_nothing, at_high))
+        lines.append(_all_well(of_nothing, possible))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _sureness(report: Report, at_high: bool) -> str:
+def _sureness(report: Report, hidden: int | None) -> str:
     """How many findings are certain, how many possible, and how to see the others or fewer."""
-    if at_high:
-        return "All are certain (high confidence); `--confidence medium` shows possible ones, too."
+    if hidden is not None:
+        return f"All are certain (high confidence){_hidden(hidden)}."
     certain = sum(finding.confidence == "high" for finding in report.findings)
     possible = len(report.findings) - certain
     more = "; `--confidence high` shows the certain ones alone" if possible else ""
     return f"{certain} certain (high confidence), {possible} possible{more}."
+
+
+def _hidden(possible: int) -> str:
+    return f"; {_count(possible, 'possible finding')} hidden, `--confidence medium` shows them" if possible else ""
 
 
 def _left_out(hidden: int, old: int) -> str:
@@ -58,7 +62,7 @@ def summary_of_fix(
     old: int = 0,
     written: bool,
     of_nothing: bool,
-    at_high: bool,
+    possible: int | None = None,
 ) -> str:
     """The closing words of `tonumpy fix`, whose report holds the findings that are left; the rest as in `check`."""
     lines, left_out = _unchecked(report), _left_out(hidden, old)
@@ -73,15 +77,14 @@ def summary_of_fix(
     elif left_out:
         lines.append(f"No new findings, {left_out}.")
     elif not report.errors:
-        lines.append(_all_well(of_nothing, at_high))
+        lines.append(_all_well(of_nothing, possible))
     return "".join(f"{line}\n" for line in lines + _offer(report))
 
 
-def _all_well(of_nothing: bool, at_high: bool) -> str:
+def _all_well(of_nothing: bool, possible: int | None) -> str:
     if of_nothing:
         return "No files were checked."
-    certain_alone = "No finding is certain (high confidence); `--confidence medium` shows possible ones."
-    return certain_alone if at_high else "All checks passed!"
+    return f"No finding is certain (high confidence){_hidden(possible)}." if possible else "All checks passed!"
 
 
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
