@@ -30,14 +30,9 @@ SAFE_FIXED = SAFE.replace("x.numpy()", "x.detach().cpu().numpy()")
 UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
 BROKEN = "import torch\ndef (:\n    x.numpy()\n"
 
-SAFE_LINE = (
-    "safe.py:5:14: TNP101 [*] `.numpy()` on a tensor that may require grad or be on a GPU:"
-    " can raise RuntimeError or TypeError (fix: Add `.detach().cpu()`)\n"
-)
+SAFE_LINE = "safe.py:5:14: TNP101 [*] `.numpy()` on a tensor, maybe with grad or on a GPU: RuntimeError or TypeError\n"
 UNSAFE_LINE = (
-    "unsafe.py:5:14: TNP101 `.numpy()` on a possible tensor (type unknown); it may require grad or be on a GPU:"
-    " can raise RuntimeError or TypeError"
-    " (unsafe fix: Add `.detach().cpu()`)\n"
+    "unsafe.py:5:14: TNP101 `.numpy()` on a possible tensor, maybe with grad or on a GPU: RuntimeError or TypeError\n"
 )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -16,8 +18,6 @@ from tonumpy.report import format_named
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import RunTonumpy
 
 SOURCE = "import torch\n\n\ndef f(x: torch.Tensor, y):\n    größe = '日本🙂'; return größe, x.numpy()\n"
@@ -66,7 +66,7 @@ def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
 def test_no_format_changes_the_exit_code_nor_loses_an_error(run_tonumpy: RunTonumpy, form: str) -> None:
     result = run_tonumpy("check", "--output-format", form)
     assert (result.code, result.err) == (2, "c.py:2:5: error: cannot be parsed: invalid syntax\n")
-    assert result.out.count("or be on a GPU") >= 1
+    assert result.out.count("or on a GPU" if form == "concise" else "or be on a GPU") >= 1
     assert ("Found 3 findings" in result.out) is (form in (*PEOPLE, "html"))
     assert run_tonumpy("check", "b.py", "--output-format", form).code == 1
 
@@ -248,3 +248,19 @@ def _keys(value: object, path: str = "") -> set[str]:
     if isinstance(value, dict):
         return {each for key, item in value.items() for each in _keys(item, f"{path}.{key}".lstrip("."))}
     return {each for item in value for each in _keys(item, path)} if isinstance(value, list) else {path}
+
+
+def test_concise_lines_are_short(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    """Each has at most 120 characters without its path, and nearly each with it; other formats say all."""
+    for code in ("TNP101", "TNP104", "TNP108", "TNP201", "TNP206"):
+        for path in sorted((Path(__file__).parents[1] / "fixtures" / code).glob("*.py"))[:12]:
+            shutil.copy(path, tmp_path / f"{code}_{path.name}")
+    arguments = ("check", "--quiet", "--select", "ALL", "--exit-zero", ".")
+    lines = run_tonumpy(*arguments).out.splitlines()
+    told = json.loads(run_tonumpy(*arguments, "--output-format", "json").out)
+    assert len(lines) == len(told) > 100
+    for line, each in zip(lines, told, strict=True):
+        assert len(line.partition(":")[2]) < 120, line
+        assert each["code"] in line and "\u2026" not in each["message"]
+    assert sum(len(line) > 120 for line in lines) < len(lines) / 20
+    assert max(len(each["message"]) for each in told) > 150

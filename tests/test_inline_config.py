@@ -25,7 +25,8 @@ def test_a_key_of_the_line_counts_over_the_file_and_under_an_option(run_tonumpy:
     (folder / "pyproject.toml").write_text('[tool.tonumpy]\nstyle = "links"\nselect = ["TNP102"]\n')
     (folder / "other.toml").write_text('[tool.tonumpy]\nselect = ["TNP103"]\n')
     assert run_tonumpy("check").code == 0
-    result = run_tonumpy("check", "--config", "select=['TNP101']", "--config", "style = 'force'")
+    forced = ("--config", "select=['TNP101']", "--config", "style = 'force'", "--output-format", "pylint")
+    result = run_tonumpy("check", *forced)
     assert (result.code, "(fix: Use `.numpy(force=True)`)" in result.out) == (1, True)
     assert run_tonumpy("check", "--config", "select=['TNP101']", "--select", "TNP102").code == 0
     assert run_tonumpy("check", "--config", "other.toml").code == 0

@@ -107,11 +107,10 @@ ADVICE = [each.fix.message for each in check_source(TEXT, links="needed") if eac
 
 def test_the_command_by_option_and_by_key(folder: Path) -> None:
     assert len(ADVICE) == len(CASES)
-    assert _advice(_run(folder, "tonumpy", "check", "--links", "needed")) == ADVICE
+    check = ("tonumpy", "check", "--output-format", "pylint")
+    assert _advice(_run(folder, *check, "--links", "needed")) == ADVICE
     (folder / "pyproject.toml").write_text('[tool.tonumpy]\nlinks = "needed"\n')
-    assert (
-        _advice(_run(folder, "tonumpy", "check")) == ADVICE != _advice(_run(folder, "tonumpy", "check", "--links=both"))
-    )
+    assert _advice(_run(folder, *check)) == ADVICE != _advice(_run(folder, *check, "--links=both"))
     assert 'links = "needed"\n' in _run(folder, "tonumpy", "check", "--show-settings")
     _run(folder, "tonumpy", "fix")
     assert (folder / "a.py").read_text() == NEEDED

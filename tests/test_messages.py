@@ -136,7 +136,8 @@ SHARES = "`.numpy()` shares memory with the tensor: "
         (
             "plt.plot(x.to(device))",
             "TNP104",
-            PLOTS + "a tensor that is on a device chosen at run time: NumPy raises TypeError if that is a GPU",
+            PLOTS + "a tensor that is on a device chosen at run time (`device`, line 5): NumPy raises TypeError"
+            " if that is a GPU",
             "Add `.detach().cpu().numpy()` to `x.to(device)`",
         ),
         (

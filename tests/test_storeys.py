@@ -18,7 +18,7 @@ engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 inference.memory conversions inference detectors sinks repair phrases related rules config own_files report
 judgements observed
-pipeline device_lines
+device_lines device_choices pipeline
 answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal
 """.split()

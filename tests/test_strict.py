@@ -133,7 +133,7 @@ def test_the_gate_of_the_command(tmp_path: Path, options: list[str]) -> None:
         [sys.executable, "-m", "tonumpy", "check", *options, "."], capture_output=True, text=True, cwd=tmp_path
     )
     assert run.returncode == 1
-    assert "module.py:5:14: TNP300 [*] `.numpy()` without `.detach()` and `.cpu()` on a tensor" in run.stdout
+    assert "module.py:5:14: TNP300 [*] `.numpy()` without `.detach()` and `.cpu()`: strict" in run.stdout
     fixed = [sys.executable, "-m", "tonumpy", "fix", *options, "."]
     assert subprocess.run(fixed, capture_output=True, text=True, cwd=tmp_path).returncode == 0
     assert "return x.detach().cpu().numpy()" in (tmp_path / "module.py").read_text()

@@ -467,3 +467,81 @@ def test_explain_takes_the_names_that_why_prints(run_tonumpy: RunTonumpy, tmp_pa
     assert "habit label-name" in run_tonumpy("why", "a.py:5").out
     result = run_tonumpy("explain", "label-name")
     assert (result.code, result.out) == (0, run_tonumpy("explain", "habit/label-name").out)
+
+
+CHOICES = """\
+import torch
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def pick():
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Base:
+    def __init__(self):
+        self.device = pick()
+"""
+CHOOSING = """\
+import torch
+from package import choices
+from package.choices import DEVICE as there, Base, pick
+
+
+def imported(x: torch.Tensor):
+    y = x.detach().to(there)
+    return y.numpy()
+
+
+def of_module(x: torch.Tensor):
+    return x.detach().to(choices.DEVICE).numpy()
+
+
+def returned(x: torch.Tensor):
+    device = pick()
+    return x.detach().to(device=device).numpy()
+
+
+class Trainer(Base):
+    def run(self, x: torch.Tensor):
+        y = x.detach().to(self.device)
+        return y.numpy()
+
+
+def here(x: torch.Tensor):
+    where = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    y = x.detach().to(where)
+    return y.numpy()
+"""
+
+
+def test_the_line_that_chooses_the_device_is_named(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "package" / "choices.py").write_text(CHOICES)
+    (tmp_path / "m.py").write_text(CHOOSING)
+    places = {
+        8: ("`there`", "choices.py:3"),
+        12: ("`choices.DEVICE`", "choices.py:3"),
+        17: ("`device`", "choices.py:7"),
+        23: ("`self.device`", "choices.py:7"),
+        29: ("`where`", "line 27"),
+    }
+    for _ in range(2):  # the second time from the cache
+        lines = run_tonumpy("check", "--quiet", "m.py").out.splitlines()
+        for line, (row, (name, place)) in zip(lines, places.items(), strict=True):
+            assert line.startswith(f"m.py:{row}:")
+            assert f"on a tensor on {name} ({place}, maybe a GPU)" in line
+    told = json.loads(run_tonumpy("check", "--output-format", "json", "m.py").out)
+    for each, (name, place) in zip(told, places.values(), strict=True):
+        assert f"on a device chosen at run time ({name}, {place}): raises TypeError" in each["message"]
+    why = run_tonumpy("why", "m.py:17").out
+    assert "package/choices.py:7: `pick` returns it here" in why
+    assert 'return "cuda" if torch.cuda.is_available() else "cpu"' in why
+
+
+def test_a_device_without_a_line_of_its_own(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    module = "import torch\n\n\ndef f(x: torch.Tensor, args):\n    return x.detach().to(args.device).numpy()\n"
+    (tmp_path / "m.py").write_text(module)
+    assert "on a tensor on `args.device` (maybe a GPU)" in run_tonumpy("check", "m.py").out

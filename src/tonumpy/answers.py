@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.device_lines import lines_of_devices
+from tonumpy.device_lines import choices_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.engine.values.origins import state_of_device, state_of_grad
@@ -24,6 +24,7 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tonumpy.engine.names.module import Module
     from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.sinks.known import Argued
 
@@ -38,8 +39,9 @@ _ALSO = {
 
 
 def answers_of(
-    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None, filename: str
+    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None, module: Module
 ) -> tuple[Answer, ...]:
+    filename = module.filename
     grounds = [each for each in grounds_of(conversion) if _speaks_for_fact(each, conversion)]
     grounds += _lines_behind(conversion, traced)
 
@@ -50,7 +52,7 @@ def answers_of(
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
     return (
         _kind(conversion, of("kind")),
-        _device(conversion, (*of("device"), *_lines_of_devices(conversion, of("device"), filename))),
+        _device(conversion, (*of("device"), *_lines_of_devices(conversion, of("device"), module))),
         _grad(conversion, of("grad") or (of_mode if conversion.grad_mode is False else ())),
         Answer("grad mode", mode, of_mode),
         *_representation(conversion, of("dtype")),
@@ -61,11 +63,12 @@ def answers_of(
 
 
 def _lines_of_devices(
-    conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...], filename: str
+    conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...], module: Module
 ) -> list[Ground]:
     if conversion.on_cpu is False or conversion.is_sent:
         site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-        return lines_of_devices(grounds, site.scopes, filename)
+        lines = (line for choice in choices_of(grounds, site.scopes, module) for line in choice.lines)
+        return list(dict.fromkeys(lines))
     return []
 
 
@@ -75,14 +78,14 @@ def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion
     return not is_open or ground.kind not in (("habit", "promise") if ground.about == "device" else ("habit",))
 
 
-def answers_of_argument(argued: Argued, traced: Argued | None, filename: str) -> tuple[Answer, ...]:
+def answers_of_argument(argued: Argued, traced: Argued | None, module: Module) -> tuple[Answer, ...]:
     """The same of an argument of a function that converts, which may be no tensor."""
     if not argued.is_converter:
         lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
         return (Answer("given to", f"`{argued.function}`, {argued.words}", lines),)
     given = Answer("given to", f"`{argued.function}`, which makes an array of a tensor")
     if argued.conversion is not None:
-        return (given, *answers_of(argued.conversion, None if traced is None else traced.conversion, filename))
+        return (given, *answers_of(argued.conversion, None if traced is None else traced.conversion, module))
     lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
     remedy = "annotate it, or test `isinstance(x, torch.Tensor)`" if argued.words.startswith("unknown") else ""
     return (given, Answer("kind", argued.words, lines, remedy))

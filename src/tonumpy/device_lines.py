@@ -1,10 +1,15 @@
-"""From a line that puts a tensor on a device, `x.to(device)`, to the line that says which: `device = "cuda"`."""
+"""From a line that puts a tensor on a device, `x.to(device)`, to the line that says which: `device = pick()`.
+
+The search follows names by syntax alone, through the repository: bindings, attributes of the class and of its bases,
+imports, and what a function returns.
+"""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.engine.names.bindings import Import, names_in, parameter_names
 from tonumpy.findings import Ground
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import path_of
@@ -13,28 +18,59 @@ from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
 
 _MOVES = ("to", "cuda", "xpu", "set_default_device")
+_MAX_STEPS = 6  # bindings of bindings
 
 
-def lines_of_devices(grounds: Iterable[Ground], scopes: Sequence[Scope], filename: str) -> list[Ground]:
-    """For each line of the file: where the device that is named in it is bound, if that is in one of the scopes."""
+class _Place(NamedTuple):
+    """A row, with the module and the scopes that it stands in; `left` steps may still be made from there."""
+
+    module: Module
+    scopes: Sequence[Scope]
+    row: int
+    left: int = _MAX_STEPS
+
+    def there(self, module: Module, scopes: Sequence[Scope], row: int) -> _Place:
+        return _Place(module, scopes, row, self.left - 1)
+
+
+class Choice(NamedTuple):
+    """The name of a device where a tensor is put on it, empty for an expression, and the lines that lead to its value,
+    the last of which chooses."""
+
+    name: str
+    lines: tuple[Ground, ...]
+
+
+def choices_of(grounds: Iterable[Ground], scopes: Sequence[Scope], module: Module) -> list[Choice]:
+    """For each line of the file: the devices that are named in it."""
     found = []
     for ground in grounds:
-        if ground.kind == "code" and ground.filename == filename:
-            for path in dict.fromkeys(_devices_in(ground.row, scopes)):
-                row = _bound_at(path, ground.row, scopes)
-                if row is not None:
-                    found.append(Ground("code", "device", "", f"`{path}` is bound here", filename, row))
+        if ground.kind == "code" and ground.filename == module.filename:
+            for node in _devices_in(ground.row, scopes):
+                lines = tuple(dict.fromkeys(_lines_behind(node, _Place(module, scopes, ground.row))))
+                found.append(Choice(path_of(node) or "", lines))
     return list(dict.fromkeys(found))
 
 
-def _devices_in(row: int, scopes: Sequence[Scope]) -> Iterator[str]:
+def rows_behind(node: ast.AST, scopes: Sequence[Scope]) -> Iterator[int]:
+    """The rows before a node in its function that bind what it reads, or what these read, the last one first."""
+    names, row = names_in(node), getattr(node, "lineno", 0)
+    for statement in reversed(list(statements_of(scopes[-1].body))):
+        bound = {path.partition(".")[0] for path in _targets(statement) if path}
+        if statement.lineno < row and not names.isdisjoint(bound):
+            yield statement.lineno
+            names |= names_in(statement)
+
+
+def _devices_in(row: int, scopes: Sequence[Scope]) -> Iterator[ast.expr]:
     for statement in (each for scope in scopes for each in statements_of(scope.body) if is_in_row(each, row)):
         for node in (node for part in own_expressions(statement) for node in ast.walk(part)):
             if isinstance(node, ast.Call):
-                yield from filter(None, map(path_of, _given_as_devices(node)))
+                yield from (each for each in _given_as_devices(node) if not isinstance(each, ast.Constant))
 
 
 def _given_as_devices(call: ast.Call) -> list[ast.expr]:
@@ -42,22 +78,100 @@ def _given_as_devices(call: ast.Call) -> list[ast.expr]:
     return [*(call.args[:1] if moves else ()), *(each.value for each in call.keywords if each.arg == "device")]
 
 
-def _bound_at(path: str, row: int, scopes: Sequence[Scope]) -> int | None:
-    """The last assignment before the row in the innermost scope that has one; of an attribute, any in the class."""
-    for scope in reversed(scopes):
-        bodies = _bodies_that_bind(path, scope)
-        rows = [each.lineno for body in bodies for each in statements_of(body) if path in _targets(each)]
-        before = [each for each in rows if each < row] or (rows if "." in path else [])
+def _lines_behind(node: ast.expr, at: _Place) -> Iterator[Ground]:
+    """The lines that bind what an expression reads, one after the other."""
+    if not at.left:
+        return
+    if isinstance(node, ast.Call):
+        yield from _lines_of_call(node, at)
+        return
+    path = path_of(node)
+    found = _bound(path, at) if path else None
+    if path is None or found is None:
+        return
+    statement, there = found
+    if isinstance(statement, FUNCTIONS):  # a property
+        yield from _lines_of_function(statement, there)
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        yield _line(f"`{path}` is bound here", there)
+        yield from _lines_behind(statement.value, there)
+
+
+def _lines_of_call(call: ast.Call, at: _Place) -> Iterator[Ground]:
+    """Those of what a function of the repository returns, else of what it is given: `torch.device(name)`."""
+    path = path_of(call.func)
+    found = _bound(path, at) if path else None
+    if found is not None and isinstance(found[0], FUNCTIONS):
+        yield from _lines_of_function(found[0], found[1])
+    elif call.args:
+        yield from _lines_behind(call.args[0], at)
+
+
+def _lines_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, at: _Place) -> Iterator[Ground]:
+    returned = [each for each in statements_of(function.body) if isinstance(each, ast.Return) and each.value]
+    if returned:
+        there = at.there(at.module, (*at.scopes, function), returned[0].lineno)
+        yield _line(f"`{function.name}` returns it here", there)
+        if len(returned) == 1 and returned[0].value is not None:
+            yield from _lines_behind(returned[0].value, there)
+
+
+def _line(message: str, at: _Place) -> Ground:
+    return Ground("code", "device", "", message, at.module.filename, at.row)
+
+
+def _bound(path: str, at: _Place) -> tuple[ast.stmt, _Place] | None:
+    """The statement that binds a path for who reads it in a place: the last one before that in the innermost scope that
+    has one."""
+    for depth in range(len(at.scopes), 0, -1):
+        scope, scopes = at.scopes[depth - 1], at.scopes[:depth]
+        if isinstance(scope, ast.ClassDef) and path.startswith("self."):
+            return _bound_in_class(path, scope, at.there(at.module, scopes, scope.lineno))
+        if isinstance(scope, FUNCTIONS) and path in parameter_names(scope.args):
+            return None
+        among = [each for each in statements_of(scope.body) if path in _targets(each)]
+        before = [each for each in among if each.lineno < at.row] or (among if isinstance(scope, ast.Module) else [])
         if before:
-            return before[-1]
+            return before[-1], at.there(at.module, scopes, before[-1].lineno)
+    return _bound_in_module(path, at)
+
+
+def _bound_in_class(path: str, node: ast.ClassDef, at: _Place) -> tuple[ast.stmt, _Place] | None:
+    """The statement that binds an attribute in a method of the class or of its bases, or its property."""
+    for each in node.body:
+        if isinstance(each, FUNCTIONS):
+            if each.name == path.removeprefix("self."):
+                return each, at.there(at.module, at.scopes, each.lineno)
+            for statement in statements_of(each.body):
+                if path in _targets(statement):
+                    return statement, at.there(at.module, (*at.scopes, each), statement.lineno)
+    for base in filter(None, map(path_of, node.bases)) if at.left else ():
+        found = _bound_in_module(base, at)
+        if found is not None and isinstance(found[0], ast.ClassDef):
+            within = _bound_in_class(path, found[0], found[1]._replace(scopes=(*found[1].scopes, found[0])))
+            if within is not None:
+                return within
     return None
 
 
-def _bodies_that_bind(path: str, scope: Scope) -> list[list[ast.stmt]]:
-    """The scope's own body; for the attributes of a class those of its methods."""
-    if isinstance(scope, ast.ClassDef) and "." in path:
-        return [each.body for each in scope.body if isinstance(each, FUNCTIONS)]
-    return [scope.body]
+def _bound_in_module(path: str, at: _Place) -> tuple[ast.stmt, _Place] | None:
+    """The statement that binds `name`, or `name` of a `module.name`, here or where it is imported from."""
+    if not at.left:
+        return None
+    name, _, rest = path.partition(".")
+    imported = at.module.names.imports_in_functions.get(name)
+    bindings = at.module.names.bindings.get(name) or ([imported] if imported else [])
+    if not bindings:
+        return None
+    binding = bindings[-1]
+    if not isinstance(binding, Import):
+        return None if rest else (binding, at.there(at.module, (at.module.tree,), binding.lineno))
+    if binding.binds_root:
+        return None
+    holder, names = at.module.resolve(binding), [*filter(None, (binding.name,)), *filter(None, (rest,))]
+    if holder is not None and len(names) > 1:
+        holder = holder.submodule(names.pop(0))
+    return None if holder is None or not names else _bound_in_module(names[0], at.there(holder, (holder.tree,), 0))
 
 
 def _targets(statement: ast.stmt) -> list[str | None]:

@@ -152,7 +152,7 @@ class Finding(NamedTuple):
     `confidence` says how likely the trouble is: "high" where something in sight speaks for it, "low" where all that
     speaks against it is a habit of the field, which `evidence` names; "observed" where a run has seen it, as `observed`
     tells.
-    In a notebook, all positions are those in the cell.
+    In a notebook, all positions are those in the cell. `brief` is the message in few words, where its rule has any.
     """
 
     filename: str
@@ -164,6 +164,7 @@ class Finding(NamedTuple):
     confidence: Sureness = "medium"
     evidence: tuple[Ground, ...] = ()
     cell: Cell | None = None
+    brief: str = ""
     observed: Observed | None = None
 
     @property

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # What to do where there is no fix that says it.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"
+CHOSEN = "on a device chosen at run time"
 _WHILE_ON = " while grad mode is on"
 _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a possible tensor (type unknown)"}
 
@@ -61,7 +62,7 @@ def _grad_in_words(conversion: Conversion) -> str:
 def _device_in_words(conversion: Conversion) -> str:
     if conversion.on_cpu is False:
         return "is not on the CPU"
-    return "is on a device chosen at run time" if _is_high_by_device(conversion) else _MAY_BE_ELSEWHERE
+    return f"is {CHOSEN}" if _is_high_by_device(conversion) else _MAY_BE_ELSEWHERE
 
 
 def _is_high_by_grad(conversion: Conversion) -> bool:
@@ -89,11 +90,29 @@ def _verdict(conversion: Conversion) -> str:
     return f"{'raises' if raises else 'can raise'} {' or '.join((*of_grad, *of_device))}"
 
 
+def at_risk_briefly(conversion: Conversion) -> str:
+    """The same in few words: "a tensor, maybe on a GPU: TypeError"."""
+    known, doubts, errors = list[str](), list[str](), list[str]()
+    if conversion.may_raise_by_grad:
+        is_high = bool(conversion.requires_grad) or _is_high_by_grad(conversion)
+        words = "with grad" if conversion.requires_grad or not is_high else "of model parameters"
+        (known if is_high else doubts).append(words)
+        errors.append("RuntimeError")
+    if conversion.may_raise_by_device:
+        is_high = conversion.on_cpu is False or _is_high_by_device(conversion)
+        words = "not on the CPU" if conversion.on_cpu is False else CHOSEN
+        (known if is_high else doubts).append(words if is_high else "on a GPU")
+        errors.append("TypeError")
+    noun = "a possible tensor" if certainty_told(conversion) == "possible" else "a tensor"
+    maybe = f", maybe {' or '.join(doubts)}" if doubts else ""
+    return f"{' '.join((noun, *([' and '.join(known)] if known else [])))}{maybe}: {' or '.join(errors)}"
+
+
 _RISKS = {
     "requires grad": ("requires grad", "RuntimeError"),
     "learns": ("requires grad", "RuntimeError"),
     "elsewhere": ("is not on the CPU", "TypeError"),
-    "sent": ("is on a device chosen at run time", "TypeError"),
+    "sent": (f"is {CHOSEN}", "TypeError"),
     "layout": ("has {0.layout} layout, which NumPy lacks", "TypeError"),
     "dtype": ("{kind}", "TypeError"),
     "bit": ("has its {0.bit} bit set", "RuntimeError"),
@@ -124,6 +143,30 @@ def argument_at_risk(conversion: ImplicitConversion) -> str:
     return f"{noun}{verb}{_risks_told(conversion)}"
 
 
+_RISKS_BRIEFLY = {
+    "requires grad": "with grad",
+    "learns": "of model parameters",
+    "elsewhere": "not on the CPU",
+    "sent": CHOSEN,
+    "layout": "of {0.layout} layout",
+    "dtype": "of `{0.dtype}`",
+    "bit": "with its {0.bit} bit set",
+}
+
+
+def argument_briefly(conversion: ImplicitConversion, of_device: str = "TypeError") -> str:
+    """The same in few words: "a tensor on a device chosen at run time: TypeError"."""
+    noun = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
+    told = []
+    for risk in conversion.risks:
+        is_chosen = risk == "dtype" and is_choice(conversion.dtype)
+        words = f"of a chosen dtype, maybe {lacking_choices(conversion.dtype)}" if is_chosen else _RISKS_BRIEFLY[risk]
+        told.append(words.format(conversion))
+    errors = [of_device if each == "TypeError" else each for each in _errors(conversion)]
+    outcome = "other data, no error" if SILENT in errors else " or ".join(errors)
+    return f"{noun} {' and '.join(told)}: {outcome}"
+
+
 def used_in_torch(conversion: ImplicitConversion) -> str:
     """Why the tensors must not be converted."""
     row = conversion.back_in_torch
@@ -137,12 +180,8 @@ def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
     if conversion.risks == ("learns",) and is_on_one_branch(conversion.evidence):
         return "may require grad: NumPy raises RuntimeError if it does"
-    own = dict(conversion.errors)
-    letters = [_LETTERS.get(risk) or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
-    errors = list(
-        dict.fromkeys(own.get(each, _RISKS[risk][1]) for each, risk in zip(letters, conversion.risks, strict=True))
-    )
-    who = "it" if any(each in own for each in letters) else "NumPy"
+    errors = _errors(conversion)
+    who = "it" if any(each in dict(conversion.errors) for each in _letters(conversion)) else "NumPy"
     if all(each.endswith("Warning") for each in errors):
         return f"{' and '.join(told)}, so it warns ({' or '.join(errors)}) and leaves the data out"
     if SILENT in errors:
@@ -156,6 +195,16 @@ def _risks_told(conversion: ImplicitConversion) -> str:
     return f"{' and '.join(told)}{': raises' if is_lacking else f', so {who} raises'} {' or '.join(errors)}{when}"
 
 
+def _letters(conversion: ImplicitConversion) -> list[str]:
+    return [_LETTERS.get(risk) or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
+
+
+def _errors(conversion: ImplicitConversion) -> list[str]:
+    """The errors of its risks, each once: NumPy's, or those of the library that converts."""
+    own, risks = dict(conversion.errors), zip(_letters(conversion), conversion.risks, strict=True)
+    return list(dict.fromkeys(own.get(letter, _RISKS[risk][1]) for letter, risk in risks))
+
+
 def _kind_of_dtype(conversion: ImplicitConversion) -> str:
     if is_choice(conversion.dtype):
         return "has a dtype chosen at run time"
@@ -165,8 +214,12 @@ def _kind_of_dtype(conversion: ImplicitConversion) -> str:
 
 def dtype_chosen(dtype: str | None) -> str:
     """When a conversion raises for a dtype that is chosen at run time."""
-    lacking = [f"`{name}`" for name in choices(dtype) if may_lack(name)]
-    return f"raises TypeError if that is {' or '.join(lacking)}, which NumPy lacks"
+    return f"raises TypeError if that is {lacking_choices(dtype)}, which NumPy lacks"
+
+
+def lacking_choices(dtype: str | None) -> str:
+    """Those dtypes of a choice that NumPy lacks: "`bfloat16`"."""
+    return " or ".join(f"`{name}`" for name in choices(dtype) if may_lack(name))
 
 
 def shares(conversion: Conversion | ImplicitConversion) -> str:
@@ -186,6 +239,14 @@ def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten
     kept = f"and `{shared.kept_in}` still holds the {read}"
     later = kept if shared.kept_in else f"then line {shared.read} reads the changed {read}"
     return f"{shares(conversion)}{of_call}: line {shared.write} overwrites the {written}{when}, {later}"
+
+
+def overwritten_briefly(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
+    """The same in few words: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
+    call = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}()`"
+    read = "array" if written == "tensor" else "tensor"
+    later = f"`{shared.kept_in}` holds" if shared.kept_in else f"line {shared.read} reads"
+    return f"line {shared.write} overwrites the {written} that {call} shares, {later} the {read}"
 
 
 def lost(conversion: Conversion) -> str:

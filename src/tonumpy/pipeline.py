@@ -18,6 +18,7 @@ from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, node_of
+from tonumpy.phrases import CHOSEN
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
@@ -232,6 +233,10 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
         found = _with_evidence(module, found, settings, settings.observed)
+    if any(CHOSEN in each.finding.message for each in found):
+        from tonumpy.device_choices import with_device_lines  # only for files that hold such: start-up
+
+        found = with_device_lines(found, module, sharing)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
@@ -367,8 +372,8 @@ def judge_seen(
     for each in seen:
         told = list(_told_of_seen(each, style)) if each.is_ruled else []
         if not told and each.message:
-            told = [(each.code, each.message, each.operations)]
-        for code, message, operations in told:
+            told = [(each.code, each.message, "", each.operations)]
+        for code, message, brief, operations in told:
             if code not in selected:
                 continue
             conversion = each.conversion
@@ -377,7 +382,9 @@ def judge_seen(
             is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
             if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
                 fix = fix._replace(applicability="unsafe")
-            finding = Finding(source.filename, code, message, *span, fix, confidence, observed=each.observed)
+            finding = Finding(
+                source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
+            )
             found.append(Judgement(finding, conversion, operations, style))
     found.sort(key=lambda judgement: judgement.finding.start)
     return found
@@ -407,8 +414,8 @@ def _with_evidence(module: Module, judgements: list[Judgement], settings: Settin
     return [grounded(each) for each in (*failed, *rest)]
 
 
-def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tuple[Operation, ...]]]:
-    """By the rules of conversions that raise: code, message and repair."""
+def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
+    """By the rules of conversions that raise: code, message, brief and repair."""
     conversion = seen.conversion
     if isinstance(conversion, Conversion):
         kind, is_unbound = "receivers", conversion.candidate.is_unbound
@@ -420,7 +427,10 @@ def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, tu
         message = rule.check(conversion) if concerns else None
         if message is not None:
             operations = () if is_unbound else compose(rule.repair(conversion, style))
-            yield (rule.code, message, operations) if seen.is_sure else (rule.code, message + seen.doubt, ())
+            if seen.is_sure:
+                yield rule.code, message, rule.brief(conversion), operations
+            else:
+                yield rule.code, message + seen.doubt, "", ()
 
 
 def _judgements(
@@ -451,6 +461,7 @@ def _judgements(
                 span = span_of(conversion, source)
                 grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
+                finding = finding._replace(brief=rule.brief(judged))
                 yield Judgement(finding, conversion, operations, style)
             elif message is not None and settings.confidence == "high" and confidence == "medium":
                 finding = Finding(source.filename, rule.code, message, *span_of(conversion, source), None, confidence)

@@ -113,7 +113,7 @@ def _of_candidates(
         if conversion is None:
             answers = (no_tensors[id(candidate.call)],)
         else:
-            answers = answers_of(conversion, grounds.traced.receivers.get(id(candidate.call)), source.filename)
+            answers = answers_of(conversion, grounds.traced.receivers.get(id(candidate.call)), grounds.module)
         answers += _compiled(grounds.module, candidate)
         answers += grounds.seen.get(candidate.call, ())
         yield Explanation(start, source.text_of(candidate.receiver), _at(grounds.found, start), answers)
@@ -136,7 +136,7 @@ def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
     traced = {id(each.node): each for each in grounds.traced.arguments}
     for argued in grounds.known.arguments:
         start = source.node_start(argued.site.string or argued.node)
-        answers = answers_of_argument(argued, traced.get(id(argued.node)), source.filename)
+        answers = answers_of_argument(argued, traced.get(id(argued.node)), grounds.module)
         answers += _compiled(grounds.module, argued.site)
         answers += grounds.seen.pop(argued.site.call, ())
         yield Explanation(start, source.text_of(argued.node), _of_call(grounds.found, source, argued), answers)
@@ -148,7 +148,7 @@ def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
     traced = {id(each.site.call): each for each in grounds.traced.others}
     for other in grounds.known.others:
         start, _ = span_of(other, source)
-        answers = answers_of(other, traced.get(id(other.site.call)), source.filename)
+        answers = answers_of(other, traced.get(id(other.site.call)), grounds.module)
         answers += _compiled(grounds.module, other.site)
         answers += grounds.seen.pop(other.site.call, ())
         yield Explanation(start, source.text_of(other.argument), _at(grounds.found, start), answers)

@@ -17,7 +17,7 @@ def pack_finding(finding: Finding) -> list[Any]:
 
 
 def unpack_finding(packed: Sequence[Any]) -> Finding:
-    filename, code, message, start, end, fix, confidence, evidence, cell = packed
+    filename, code, message, start, end, fix, confidence, evidence, cell, brief = packed
     return Finding(
         filename,
         code,
@@ -28,6 +28,7 @@ def unpack_finding(packed: Sequence[Any]) -> Finding:
         confidence,
         tuple(Ground(*each) for each in evidence),
         None if cell is None else Cell(cell[0], Position(*cell[1]), Position(*cell[2])),
+        brief,
     )
 
 

@@ -1,4 +1,8 @@
-"""Findings as lines for people and editors: `path:row:column: CODE message (fix: ...)`."""
+"""Findings as lines for people and editors: `path:row:column: CODE message (fix: ...)`.
+
+A line has at most `WIDTH` characters, what and why first; the format `full` has the rest. A long path is never cut, and
+takes no more from the message than its last clauses and the repair.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_c
 from tonumpy.text.visible import visible, visible_path
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Finding, Fix
+    from tonumpy.findings import Finding
 
 FOR_PEOPLE = True
+WIDTH = 120
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -38,7 +43,25 @@ def _line(finding: Finding, fixable: bool) -> str:
     cell = f"cell {finding.cell.number}{colon}" if finding.cell else ""
     place = f"{BOLD}{visible_path(finding.filename)}{PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
     mark = f" [{CYAN}*{PLAIN}]" if fixable else ""
-    return f"{place} {RED}{finding.code}{PLAIN}{mark} {visible(finding.message)}{_repair(finding.fix)}\n"
+    head = f"{place} {RED}{finding.code}{PLAIN}{mark} "
+    taken, path = len(without_colour(head)), len(visible_path(finding.filename))
+    message = visible(finding.brief or finding.message)
+    repair = "" if finding.fix is None else visible(finding.fix.told)
+    if repair and taken + len(message) + 1 + len(repair) <= WIDTH:
+        return f"{head}{message} {DIM}{repair}{PLAIN}\n"
+    return f"{head}{_shortened(message, WIDTH - taken, WIDTH - taken + path)}\n"
+
+
+def _shortened(message: str, width: int, most: int) -> str:
+    """The message less its last clauses, where it is longer than `width`, and cut where it is still longer than
+    `most`."""
+    for mark in ("; ", ": "):
+        while len(message) > width and (clause := message.rpartition(mark)[0]) and clause.count("`") % 2 == 0:
+            message = clause
+    if len(message) <= most:
+        return message
+    cut = message[: most - 1].rpartition(" ")[0]
+    return f"{cut}{'`' * (cut.count('`') % 2)}…"
 
 
 def told_evidence(finding: Finding) -> str:
@@ -46,7 +69,3 @@ def told_evidence(finding: Finding) -> str:
     from tonumpy.report.parts.evidence_lines import lines_of  # only where it is asked for: start-up
 
     return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"
-
-
-def _repair(fix: Fix | None) -> str:
-    return "" if fix is None else f" {DIM}{visible(fix.told)}{PLAIN}"

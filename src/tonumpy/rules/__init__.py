@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 class Rule(NamedTuple):
     """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
 
+    `brief` says the same in few words, what and why first: "what is converted: the error"; nothing where the sentence
+    itself is short.
+
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
     Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments, operations, or memory that
     is shared by other calls, an ImplicitConversion.
@@ -46,6 +49,7 @@ class Rule(NamedTuple):
     on_by_default: bool
     judges: tuple[Judged, ...]
     check: Callable[[Any], str | None]
+    brief: Callable[[Any], str]
     repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
     fix_is_unsafe: bool
     confidence: Callable[[Any], Confidence]
@@ -70,6 +74,10 @@ def _nothing_related(judged: object, filename: str) -> tuple[Ground, ...]:  # no
     return ()
 
 
+def _no_brief(judged: object) -> str:  # noqa: ARG001
+    return ""
+
+
 def _is_old_kind(judged: object) -> bool:  # noqa: ARG001
     return False
 
@@ -87,6 +95,7 @@ def all_rules() -> tuple[Rule, ...]:
             module.ON_BY_DEFAULT,
             getattr(module, "JUDGES", ("receivers",)),
             module.check,
+            getattr(module, "brief", _no_brief),
             module.repair,
             getattr(module, "FIX_IS_UNSAFE", False),
             getattr(module, "confidence", attrgetter("confidence")),

@@ -65,7 +65,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.phrases import overwritten
+from tonumpy.phrases import overwritten, overwritten_briefly
 from tonumpy.related import of_written_tensor
 from tonumpy.repair.operations import end_sharing
 
@@ -91,3 +91,8 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.tensor_written
     return overwritten(conversion, shared, "tensor") if shared else None
+
+
+def brief(conversion: Conversion | ImplicitConversion) -> str:
+    shared = conversion.tensor_written
+    return overwritten_briefly(conversion, shared, "tensor") if shared else ""

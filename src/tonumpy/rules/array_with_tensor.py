@@ -69,7 +69,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import ALWAYS_WRONG
-from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
+from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.repair.operations import convert_argument
 from tonumpy.text.candidates import OperationSite
 
@@ -110,6 +110,19 @@ def check(conversion: ImplicitConversion) -> str | None:
     if conversion.mixture == "equality":  # torch does it, and without asking NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"
+
+
+def brief(conversion: ImplicitConversion) -> str:
+    code = f"`{conversion.function}`"
+    if conversion.mixture == "put into tensor":
+        return f"{code} assigns an ndarray into a Tensor: TypeError"
+    if conversion.mixture == "difference":
+        return f"{code} is always True: `{_operands(conversion)}`"
+    if conversion.mixture in ALWAYS_WRONG:
+        return f"{code} is `{_operands(conversion)}`: TypeError"
+    if conversion.mixture == "equality":
+        return f"{code} compares with {argument_briefly(conversion, 'RuntimeError')}"
+    return f"{code} converts {argument_briefly(conversion)}"
 
 
 def _for_training(conversion: ImplicitConversion) -> str:

@@ -47,7 +47,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.torch_transforms import transformed_around
-from tonumpy.phrases import at_risk, lost, subject
+from tonumpy.phrases import at_risk, at_risk_briefly, lost, subject
 from tonumpy.repair.operations import complete_chain
 from tonumpy.text.wanted_errors import OF_GRAD
 
@@ -76,6 +76,13 @@ def check(conversion: Conversion) -> str | None:
     if not (conversion.may_raise_by_grad or conversion.may_raise_by_device):
         return None
     return f"`.numpy()` on {at_risk(conversion)}{lost(conversion)}"
+
+
+def brief(conversion: Conversion) -> str:
+    transform = conversion.transformed
+    if transform is not None and OF_GRAD not in conversion.errors_made_good:
+        return f"`.numpy()` on a tensor within `{transform.name}` (line {transform.row}): RuntimeError"
+    return f"`.numpy()` on {at_risk_briefly(conversion)}"
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:

@@ -76,6 +76,17 @@ def check(conversion: ImplicitConversion) -> str | None:
     return f"{given}: `~` makes 255 and 254 of 0 and 1, which are both true"
 
 
+def brief(conversion: ImplicitConversion) -> str:
+    mask = conversion.mask
+    outcomes = {
+        "refused": "RuntimeError as a mask",
+        "index": "as an index it takes rows 0 and 1",
+        "inverted": "`~` makes 255 and 254",
+    }
+    outcome = "" if mask is None else outcomes[mask.how]
+    return f"`{conversion.function}` of a tensor gives uint8, not bool: {outcome}"
+
+
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
     mask = conversion.mask
     assert mask is not None

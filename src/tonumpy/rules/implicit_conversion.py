@@ -77,7 +77,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.phrases import CONVERT, argument_at_risk, used_in_torch
+from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
@@ -104,6 +104,12 @@ def check(conversion: ImplicitConversion) -> str | None:
     more = "; 1 more argument raises too" if others == 1 else f"; {others} more arguments raise too" if others else ""
     converts = "converts, when its object is used," if conversion.later else "converts"
     return f"`{conversion.function}` {converts} {argument_at_risk(conversion)}{more}{_advice(conversion)}"
+
+
+def brief(conversion: ImplicitConversion) -> str:
+    if conversion.never:
+        return f"`{conversion.function}` fails for every tensor: `{conversion.never}`"
+    return f"`{conversion.function}` converts {argument_briefly(conversion)}"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:

@@ -65,10 +65,7 @@ def concerns(complete: Complete) -> list[Candidate]:
 
 
 def check(conversion: Conversion | ImplicitConversion) -> str | None:
-    chain = conversion.chain
-    missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
-    links = " and ".join(f"`{name}`" for name in missing)
-    wanted = "both" if len(missing) > 1 else "it"
+    links, wanted = _missing(conversion)
     if isinstance(conversion, ImplicitConversion):
         is_known = conversion.certainty == "tensor" or conversion.confidence != "low"
         if not links or not conversion.risks or not is_known:
@@ -77,6 +74,19 @@ def check(conversion: Conversion | ImplicitConversion) -> str | None:
     if conversion.is_complete:
         return None
     return f"`.numpy()` without {links} on {subject(conversion)}: strict mode requires {wanted}"
+
+
+def brief(conversion: Conversion | ImplicitConversion) -> str:
+    links, wanted = _missing(conversion)
+    what = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}` of a tensor"
+    return f"{what} without {links}: strict mode requires {wanted}"
+
+
+def _missing(conversion: Conversion | ImplicitConversion) -> tuple[str, str]:
+    """The links that are missing, and the word for them."""
+    chain = conversion.chain
+    missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
+    return " and ".join(f"`{name}`" for name in missing), "both" if len(missing) > 1 else "it"
 
 
 def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:

@@ -90,5 +90,10 @@ def check(conversion: Conversion) -> str | None:
     return f"{cut}: {without_gradient(conversion)}; compute the loss with torch"
 
 
+def brief(conversion: Conversion) -> str:
+    detach = conversion.chain.detach
+    return f"`{detach.words}` cuts the gradient of the loss in line {conversion.trained_in}" if detach else ""
+
+
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     return ()

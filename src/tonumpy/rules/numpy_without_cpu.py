@@ -36,7 +36,7 @@ As for TNP101: safe where the value is proved or likely to be a torch tensor, un
 """
 
 from tonumpy.conversions import Conversion
-from tonumpy.phrases import at_risk
+from tonumpy.phrases import at_risk, at_risk_briefly
 from tonumpy.repair.operations import complete_chain
 
 CODE = "TNP103"
@@ -54,3 +54,9 @@ def check(conversion: Conversion) -> str | None:
     lacking = f"`{chain.detach.words}` without `.cpu()` before `.numpy()`"
     what = f"`{undone.words}` undoes the move to the CPU; `.numpy()`" if undone else lacking
     return f"{what} on {at_risk(conversion)}"
+
+
+def brief(conversion: Conversion) -> str:
+    undone = conversion.chain.undoes_cpu
+    what = f"`{undone.words}` before `.numpy()`" if undone else "`.numpy()` without `.cpu()`"
+    return f"{what} on {at_risk_briefly(conversion)}"

@@ -44,7 +44,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.chains import Role
-from tonumpy.phrases import at_risk, lost
+from tonumpy.phrases import at_risk, at_risk_briefly, lost
 from tonumpy.repair.operations import complete_chain
 
 if TYPE_CHECKING:
@@ -67,6 +67,12 @@ def check(conversion: Conversion) -> str | None:
         return f"`{chain.cpu.words}` without `.detach()` before `.numpy()` on {at_risk(conversion)}{lost(conversion)}"
     told, where = _undoing(undone, conversion), f"; detach after `{undone.words}`"
     return f"{told}; `.numpy()` on {at_risk(conversion)}{where}{lost(conversion)}"
+
+
+def brief(conversion: Conversion) -> str:
+    undone = conversion.chain.undoes_detach
+    what = f"`{undone.words}` before `.numpy()`" if undone else "`.numpy()` without `.detach()`"
+    return f"{what} on {at_risk_briefly(conversion)}"
 
 
 def _undoing(link: Link, conversion: Conversion) -> str:

@@ -55,7 +55,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tonumpy.phrases import overwritten
+from tonumpy.phrases import overwritten, overwritten_briefly
 from tonumpy.related import of_written_array
 from tonumpy.repair.operations import end_sharing
 
@@ -81,3 +81,8 @@ def concerns(complete: Complete) -> list[Candidate]:
 def check(conversion: Conversion | ImplicitConversion) -> str | None:
     shared = conversion.array_written
     return overwritten(conversion, shared, "array") if shared else None
+
+
+def brief(conversion: Conversion | ImplicitConversion) -> str:
+    shared = conversion.array_written
+    return overwritten_briefly(conversion, shared, "array") if shared else ""

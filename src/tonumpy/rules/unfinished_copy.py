@@ -66,7 +66,7 @@ from tonumpy.findings import Ground
 from tonumpy.repair.operations import DropArgument
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
+    from tonumpy.conversions import Copied, ImplicitConversion
     from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.repair.operations import Operation
 
@@ -87,11 +87,25 @@ def check(conversion: ImplicitConversion) -> str | None:
     call, read = copied.call, conversion.argument
     method = copied.method_of(read)
     what = "this reads" if method is None else f"`.{method.attr}()` reads"
-    place = f"{os.path.basename(copied.filename)}:{call.lineno}" if copied.filename else f"line {call.lineno}"
+    place = _place(copied)
     where = "" if call.lineno == read.lineno and not copied.filename else f" of {place}"
     advice = "; one `synchronize()` of the device's module before the first read serves all copies"
     several = advice if copied.has_others else ""
     return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU{several}"
+
+
+def brief(conversion: ImplicitConversion) -> str:
+    copied = conversion.copied
+    if copied is None:
+        return ""
+    method = copied.method_of(conversion.argument)
+    what = "reads" if method is None else f"`.{method.attr}()` reads"
+    return f"{what} a tensor that {_place(copied)} may still be copying: wrong values on a busy GPU"
+
+
+def _place(copied: Copied) -> str:
+    row = copied.call.lineno
+    return f"{os.path.basename(copied.filename)}:{row}" if copied.filename else f"line {row}"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001

@@ -53,7 +53,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.values.dtypes import is_choice, link_of_dtype, may_lack
-from tonumpy.phrases import dtype_chosen
+from tonumpy.phrases import dtype_chosen, lacking_choices
 from tonumpy.repair.operations import AddLinks
 from tonumpy.text.bytes_read import are_bytes_read
 
@@ -87,6 +87,14 @@ def check(conversion: Conversion) -> str | None:
     if dtype != "quantized" and are_bytes_read(conversion.candidate):
         return f"{told}; the same bytes are those of `.view(torch.uint8)`"
     return told
+
+
+def brief(conversion: Conversion) -> str:
+    dtype = conversion.dtype
+    if is_choice(dtype):
+        return f"`.numpy()` on a tensor of a chosen dtype, maybe {lacking_choices(dtype)}: TypeError"
+    what = "a quantized tensor" if dtype == "quantized" else f"a tensor of `{dtype}`"
+    return f"`.numpy()` on {what}, which NumPy lacks: TypeError"
 
 
 def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001

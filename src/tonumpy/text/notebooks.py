@@ -188,7 +188,8 @@ class Notebook(Source):
         start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
         cell = Cell(part.cell.number, _position(self._document, start), _position(self._document, stop))
         placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
-        return placed._replace(message=self._worded(finding.message), evidence=self.placed_grounds(finding.evidence))
+        message, brief = self._worded(finding.message), self._worded(finding.brief)
+        return placed._replace(message=message, brief=brief, evidence=self.placed_grounds(finding.evidence))
 
     def _worded(self, message: str) -> str:
         """The rows that it names outside of code as rows of their cells."""
