@@ -39,21 +39,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path)
     parser.add_argument("--fix-option", action="append", default=[], help="an option of `tonumpy fix`")
-    parser.add_argument("pytest", nargs="*", metavar="PYTEST_OPTION")
-    arguments = parser.parse_args()
+    given = sys.argv[1:]
+    at = given.index("--") if "--" in given else len(given)
+    arguments, options = parser.parse_args(given[:at]), given[at + 1 :]
     with tempfile.TemporaryDirectory() as folder:
         before, after = Path(folder, "before"), Path(folder, "after")
         for copy in (before, after):
             shutil.copytree(arguments.repository, copy, ignore=_IGNORED, symlinks=True)
         _run(after, "-m", "tonumpy", "fix", "--no-cache", *arguments.fix_option, ".")
         edited = edited_rows(before, after)
-        by_test = tests_by_row(before, edited, arguments.pytest)
+        by_test = tests_by_row(before, edited, options)
         rows = sum(map(len, edited.values()))
         tests = sorted({test for found in by_test.values() for test in found})
         print(f"{rows} edited lines in {len(edited)} files, {len(by_test)} of them executed by {len(tests)} tests")
         if not tests:
             return 0
-        found = compare(tests, *(outcomes(copy, tests, arguments.pytest) for copy in (before, after)))
+        found = compare(tests, *(outcomes(copy, tests, options) for copy in (before, after)))
     print(f"{len(found.executed)} executed, {len(found.skipped)} skipped, {len(found.missing)} missing")
     for line in (*(f"missing: {each}" for each in found.missing), *found.changed):
         print(f"  {line}")

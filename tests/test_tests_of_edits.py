@@ -108,7 +108,7 @@ def test_the_tests_of_edited_lines_are_run_before_and_after(repository: Path) ->
 
 
 def test_nothing_changed(repository: Path) -> None:
-    done = compare(repository, "--", "-k", "first or other or a::b")
+    done = compare(repository, "--fix-option=--isolated", "--", "-k", "first or other or a::b")
     assert done.stdout == (
         "3 edited lines in 1 files, 2 of them executed by 2 tests\n2 executed, 0 skipped, 0 missing\n"
     ), done.stderr
