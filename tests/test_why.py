@@ -482,11 +482,22 @@ def pick():
 class Base:
     def __init__(self):
         self.device = pick()
+
+
+class Store(Base):
+    def sample(self):
+        return torch.zeros(3, device=self.device)
+
+
+def several(name):
+    if name:
+        return name
+    return "cpu"
 """
 CHOOSING = """\
 import torch
 from package import choices
-from package.choices import DEVICE as there, Base, pick
+from package.choices import DEVICE as there, Base, Store, pick, several
 
 
 def imported(x: torch.Tensor):
@@ -513,6 +524,16 @@ def here(x: torch.Tensor):
     where = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     y = x.detach().to(where)
     return y.numpy()
+
+
+def sampled(store: Store):
+    return store.sample().numpy()
+
+
+def of_several(x: torch.Tensor, name):
+    device = torch.device(several(name))
+    a, b = x.detach().to(device), 1
+    return a.numpy()
 """
 
 
@@ -527,6 +548,8 @@ def test_the_line_that_chooses_the_device_is_named(run_tonumpy: RunTonumpy, tmp_
         17: ("`device`", "choices.py:7"),
         23: ("`self.device`", "choices.py:7"),
         29: ("`where`", "line 27"),
+        33: ("`self.device`", "choices.py:7"),
+        39: ("`device`", "choices.py:20"),
     }
     for _ in range(2):  # the second time from the cache
         lines = run_tonumpy("check", "--quiet", "m.py").out.splitlines()

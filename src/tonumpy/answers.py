@@ -66,8 +66,7 @@ def _lines_of_devices(
     conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...], module: Module
 ) -> list[Ground]:
     if conversion.on_cpu is False or conversion.is_sent:
-        site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-        lines = (line for choice in choices_of(grounds, site.scopes, module) for line in choice.lines)
+        lines = (line for choice in choices_of(grounds, module) for line in choice.lines)
         return list(dict.fromkeys(lines))
     return []
 

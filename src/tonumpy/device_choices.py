@@ -73,14 +73,11 @@ def _choice(conversion: Conversion | ImplicitConversion, evidence: AllEvidence, 
     """The first choice that a line behind it shows, or, where its value was put on the device in another function, a
     line that binds what is converted; with the line itself where nothing shows more."""
     site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-    rows = sorted(
-        each.row
-        for each in evidence
-        if (each.strength, each.about, each.id, each.filename) == (Strength.PROOF, "device", "chosen", module.filename)
-    )
-    for row in (*rows, site.call.lineno, *rows_behind(site.call, site.scopes)):
-        moved = Ground("code", "device", "", "is put on the device here", module.filename, row)
-        for choice in choices_of([moved], site.scopes, module):
+    traced = (each for each in evidence if (each.strength, each.about, each.id) == (Strength.PROOF, "device", "chosen"))
+    here = (site.call.lineno, *rows_behind(site.call, site.scopes))
+    for filename, row in (*sorted(each[-2:] for each in traced), *((module.filename, row) for row in here)):
+        moved = Ground("code", "device", "", "is put on the device here", filename, row)
+        for choice in choices_of([moved], module):
             return choice if choice.lines else choice._replace(lines=(moved,))
     return None
 

@@ -7,13 +7,15 @@ imports, and what a function returns.
 from __future__ import annotations
 
 import ast
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.bindings import Import, names_in, parameter_names
+from tonumpy.engine.names.bindings import Import, bound_names, names_in, parameter_names
 from tonumpy.findings import Ground
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import path_of
-from tonumpy.text.syntax import FUNCTIONS, own_expressions, statements_of
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
+from tonumpy.text.tree_paths import path_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,29 +47,47 @@ class Choice(NamedTuple):
     lines: tuple[Ground, ...]
 
 
-def choices_of(grounds: Iterable[Ground], scopes: Sequence[Scope], module: Module) -> list[Choice]:
-    """For each line of the file: the devices that are named in it."""
+def choices_of(grounds: Iterable[Ground], module: Module) -> list[Choice]:
+    """For each line of code: the devices that are named in it."""
     found = []
     for ground in grounds:
-        if ground.kind == "code" and ground.filename == module.filename:
+        there = _module_of(ground, module) if ground.kind == "code" else None
+        if there is not None:
+            scopes = [each for each in path_at(there.tree, ground.row) if isinstance(each, (ast.Module, *SCOPES))]
             for node in _devices_in(ground.row, scopes):
-                lines = tuple(dict.fromkeys(_lines_behind(node, _Place(module, scopes, ground.row))))
+                lines = tuple(dict.fromkeys(_lines_behind(node, _Place(there, scopes, ground.row))))
                 found.append(Choice(path_of(node) or "", lines))
     return list(dict.fromkeys(found))
 
 
+def _module_of(ground: Ground, module: Module) -> Module | None:
+    if ground.filename == module.filename:
+        return module
+    return module.project.module_at(os.path.abspath(ground.filename).removesuffix(".py"))
+
+
 def rows_behind(node: ast.AST, scopes: Sequence[Scope]) -> Iterator[int]:
-    """The rows before a node in its function that bind what it reads, or what these read, the last one first."""
+    """The rows before a node in its function that bind or move what it reads, and so on, the last one first."""
     names, row = names_in(node), getattr(node, "lineno", 0)
     for statement in reversed(list(statements_of(scopes[-1].body))):
-        bound = {path.partition(".")[0] for path in _targets(statement) if path}
+        bound = set(_names_bound_or_moved(statement))
         if statement.lineno < row and not names.isdisjoint(bound):
             yield statement.lineno
             names |= names_in(statement)
 
 
+def _names_bound_or_moved(statement: ast.stmt) -> Iterator[str]:
+    """The names of `x = ...`, `x, y = ...`, `for x in ...` and `x.to(device)`."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        yield from bound_names(statement.value.func)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    for target in targets:
+        if isinstance(target, ast.expr):
+            yield from bound_names(target)
+
+
 def _devices_in(row: int, scopes: Sequence[Scope]) -> Iterator[ast.expr]:
-    for statement in (each for scope in scopes for each in statements_of(scope.body) if is_in_row(each, row)):
+    for statement in (each for each in statements_of(scopes[-1].body) if is_in_row(each, row)):
         for node in (node for part in own_expressions(statement) for node in ast.walk(part)):
             if isinstance(node, ast.Call):
                 yield from (each for each in _given_as_devices(node) if not isinstance(each, ast.Constant))
@@ -108,12 +128,13 @@ def _lines_of_call(call: ast.Call, at: _Place) -> Iterator[Ground]:
 
 
 def _lines_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, at: _Place) -> Iterator[Ground]:
+    """Its only return and the lines behind that; where there are several, the function itself."""
     returned = [each for each in statements_of(function.body) if isinstance(each, ast.Return) and each.value]
-    if returned:
-        there = at.there(at.module, (*at.scopes, function), returned[0].lineno)
-        yield _line(f"`{function.name}` returns it here", there)
-        if len(returned) == 1 and returned[0].value is not None:
-            yield from _lines_behind(returned[0].value, there)
+    row = returned[0].lineno if len(returned) == 1 else function.lineno
+    there = at.there(at.module, (*at.scopes, function), row)
+    yield _line(f"`{function.name}` {'returns it here' if len(returned) == 1 else 'chooses it'}", there)
+    if len(returned) == 1 and returned[0].value is not None:
+        yield from _lines_behind(returned[0].value, there)
 
 
 def _line(message: str, at: _Place) -> Ground:
