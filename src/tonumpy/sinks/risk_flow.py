@@ -76,13 +76,16 @@ class RiskFlow:
         self._parts: dict[tuple[Unit, str], set[Part]] = {}
 
     @cached_property
+    def _lacks_forms(self) -> bool:
+        return not any(map(self._source.text.__contains__, _FORMS))
+
+    @cached_property
     def _index(self) -> RiskIndex:
         return RiskIndex(self._source)
 
     def reaches(self, node: ast.expr, scopes: Iterable[Scope], kinds: int = ANY) -> bool:
         """Whether a risk of one of some kinds may reach an expression that stands in the innermost of some scopes."""
-        if not any(map(self._source.text.__contains__, _FORMS)):
-            kinds &= ~FORM
+        kinds &= ~FORM if self._lacks_forms else ~0
         unit = self._index.unit_of(scopes)
         seen: dict[object, int] = {}
         waiting: list[_Step] = [(node, unit, kinds, (), None)]

@@ -117,11 +117,10 @@ class Driver:
         """True if a body binds a flag once, so that every test of it agrees: a parameter, or one assignment."""
         known = self._stores.get(id(scope))
         if known is None:
-            names = [each for each in walk(scope) if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)]
-            switches = {
-                id(each.targets[0]) for each in walk(scope) if isinstance(each, ast.Assign) and _is_switch(each)
-            }
-            known = self._stores[id(scope)] = Counter(each.id for each in names if id(each) not in switches)
+            nodes = list(walk(scope))
+            switches = {id(each.targets[0]) for each in nodes if isinstance(each, ast.Assign) and _is_switch(each)}
+            stored = (each for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load))
+            known = self._stores[id(scope)] = Counter(each.id for each in stored if id(each) not in switches)
             if isinstance(scope, FUNCTIONS):
                 known.update(parameter_names(scope.args))
         return known[name] == 1
