@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FOR_PEOPLE = True
 WIDTH = 120
+_CLEAR_FROM_CODE = (" on a tensor,", " on a possible tensor,")  # `.numpy()` says it: ".numpy(), maybe on a GPU"
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -58,6 +59,8 @@ def _shortened(message: str, width: int, most: int) -> str:
     for mark in ("; ", ": "):
         while len(message) > width and (clause := message.rpartition(mark)[0]) and clause.count("`") % 2 == 0:
             message = clause
+    for words in _CLEAR_FROM_CODE if len(message) > width else ():
+        message = message.replace(words, ",")
     if len(message) <= most:
         return message
     cut = message[: most - 1].rpartition(" ")[0]
