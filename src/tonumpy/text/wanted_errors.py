@@ -12,7 +12,7 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
@@ -38,6 +38,7 @@ _EXPECT = frozenset(
 )
 _CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
+_FAILS = re.compile(r"raise|assert (False|0|None)$|fail\(|assert(True|_)\(False|assertFalse\(True")
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
 _LOOPS = (ast.For, ast.AsyncFor)
@@ -76,7 +77,7 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
             if handler is not None:
                 found = _of_handler(node, handler, path, depth)
                 if found is None:
-                    catches = catches if _raises_same(handler) else _any_kind
+                    catches = catches if _raises_same(handler) else lambda _: True
         elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
             found = _of_marks(node, catches)
             is_called_here = is_called_here and not isinstance(node, SCOPES)
@@ -154,67 +155,51 @@ class WantedErrors:
 
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
     """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
-    raised = [cls for each in errors if isinstance(cls := getattr(builtins, each, None), type)]
+    raised = tuple(cls for each in errors if (cls := _builtin(each)) is not None)
 
     def catches(kind: ast.expr, depth: int = 0) -> bool:
-        if isinstance(kind, (ast.Tuple, ast.List, ast.Set)):
-            return any(catches(each, depth) for each in kind.elts)
-        if isinstance(kind, ast.Starred):
-            return catches(kind.value, depth)
-        if isinstance(kind, ast.BinOp):
-            return catches(kind.left, depth) or catches(kind.right, depth)
-        if isinstance(kind, ast.IfExp):
-            return catches(kind.body, depth) or catches(kind.orelse, depth)
-        if isinstance(kind, ast.Attribute):
-            return isinstance(kind.value, ast.Name) and kind.value.id == "builtins" and _covers(kind.attr, raised)
+        if isinstance(kind, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
+            parts = [part for part in ast.iter_child_nodes(kind) if part is not getattr(kind, "test", None)]
+            return any(catches(each, depth) for each in parts if isinstance(each, ast.expr))
+        if isinstance(kind, ast.Attribute):  # `builtins.Exception`; those of libraries are others
+            return path_of(kind) == f"builtins.{kind.attr}" and _covers(_builtin(kind.attr), raised)
         if not isinstance(kind, ast.Name):
             return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
-        if isinstance(getattr(builtins, kind.id, None), type):
-            return _covers(kind.id, raised)
+        if (cls := _builtin(kind.id)) is not None:
+            return _covers(cls, raised)
         values = _values_of(kind.id, path)
         return depth < _MAX_FOLLOWED and (values is None or any(catches(each, depth + 1) for each in values))
 
     return catches
 
 
-def _covers(name: str, raised: list[type]) -> bool:
-    cls = getattr(builtins, name, None)
-    return isinstance(cls, type) and any(issubclass(each, cls) for each in raised)
+def _builtin(name: str) -> type | None:
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) else None
+
+
+def _covers(cls: type | None, raised: tuple[type, ...]) -> bool:
+    return cls is not None and any(issubclass(each, cls) for each in raised)
 
 
 def _values_of(name: str, path: Path) -> list[ast.expr] | None:
     """The expressions that a name is bound to in the innermost scope of a path that binds it; None if it may be
     anything: a parameter, or what a loop goes through."""
     for scope in reversed(path):
-        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and name in _parameters(scope):
+        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and name in {
+            each.arg for each in walk(scope.args) if isinstance(each, ast.arg)
+        }:
             return None
-        if not isinstance(scope, (*SCOPES, ast.Module)):
-            continue
-        found = []
-        for statement in statements_of(scope.body):
-            if name not in _names_bound_by(statement):
-                continue
-            value = getattr(statement, "value", None)
-            if value is None:
-                return None
-            found.append(value)
-        if found:
-            return found
+        if isinstance(scope, (*SCOPES, ast.Module)):
+            found = [getattr(each, "value", None) for each in statements_of(scope.body) if _binds(each, name)]
+            if found:
+                return None if None in found else [each for each in found if each is not None]
     return []
 
 
-def _names_bound_by(statement: ast.stmt) -> set[str]:
+def _binds(statement: ast.stmt, name: str) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return {each.id for target in targets if target is not None for each in _names_in(target)}
-
-
-def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    taken = function.args
-    return {each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)}
-
-
-def _any_kind(kind: ast.expr) -> bool:  # noqa: ARG001
-    return True
+    return any(each.id == name for target in targets if target is not None for each in _names_in(target))
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
@@ -279,7 +264,8 @@ def _speaks_of_others(match: ast.expr | None) -> bool:
 
 def _of_callable(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
     """`pytest.raises(RuntimeError, lambda: x.numpy())`; other arguments are evaluated before."""
-    if inner is call.func or not (isinstance(inner, ast.Lambda) or (inner is path[-1] and _is_name(inner))):
+    is_name = inner is path[-1] and isinstance(inner, (ast.Name, ast.Attribute))
+    if inner is call.func or not (is_name or isinstance(inner, ast.Lambda)):
         return None
     if last_name(call.func) in _EXPECT:
         is_class = bool(call.args) and inner is call.args[0]
@@ -287,77 +273,58 @@ def _of_callable(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -
     return "wanted" if any(_is_expected(each, catches) for each in _expected_in_function(call, path)) else None
 
 
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute))
-
-
 def _of_handler(
     statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler, path: Path, depth: int
 ) -> Treatment | None:
     """None where the handler raises again."""
     raised_in = path[depth + 1]
-    at = next(number for number, each in enumerate(statement.body) if each is raised_in)
-    leaves = any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements_of(handler.body))
-    behind = [*statement.body[at + 1 :], *statement.orelse, *(_behind(statement, path[depth - 1]) if leaves else ())]
-    if any(_fails(each) for each in behind):
+    statements = list(statements_of(handler.body))
+    leaves = any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements)
+    after = _following(statement.body, raised_in)
+    around = [getattr(path[depth - 1], name, None) for name in ("body", "orelse", "finalbody")] if leaves else []
+    behind = [each for block in around if isinstance(block, list) for each in _following(block, statement)[:1]]
+    if any(_FAILS.match(_gist(each)) for each in (*after, *statement.orelse, *behind)):
         return "wanted"
-    is_general = handler.type is None or not _names(handler.type).isdisjoint(_GENERAL)
+    kind = handler.type
+    names = {last_name(each) for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind]) if each is not None}
+    is_general = kind is None or not names.isdisjoint(_GENERAL)
     if _makes_good(handler, is_general=is_general):
         return "made good"
-    statements = list(statements_of(handler.body))
     if any(isinstance(each, ast.Raise) for each in statements):
         return None
-    is_last = at == len(statement.body) - 1
-    is_unused = _is_unused(raised_in, path)
-    if is_unused or (not is_general and is_last and any(isinstance(each, ast.Return) for each in statements)):
+    returns = not after and any(isinstance(each, ast.Return) for each in statements)
+    if _is_unused(raised_in, path) or (returns and not is_general):
         return "answered"
-    if any(isinstance(each, ast.Assert) or _is_call_of(each, "assert") for each in statements):
-        return "wanted"
-    return "dropped"
+    return "wanted" if any(_gist(each).startswith("assert") for each in statements) else "dropped"
 
 
-def _behind(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
-    """The statement that follows another in its block."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list):
-            for at, each in enumerate(block):
-                if each is statement:
-                    return block[at + 1 : at + 2]
-    return []
+def _following(block: Sequence[ast.AST], statement: ast.AST) -> list[ast.AST]:
+    """The statements of a block behind one of it; none where it is not there."""
+    places = [at for at, each in enumerate(block) if each is statement]
+    return list(block[places[0] + 1 :]) if places else []
 
 
-def _fails(statement: ast.stmt) -> bool:
-    """True if a statement fails whenever it runs."""
+def _gist(statement: ast.AST) -> str:
+    """What fails or asserts, up to a constant: `raise`, `assert False`, `assertTrue(False`."""
     if isinstance(statement, ast.Raise):
-        return True
+        return "raise"
     if isinstance(statement, ast.Assert):
-        return isinstance(statement.test, ast.Constant) and not statement.test.value
+        return f"assert {_constant(statement.test)}"
     call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return False
-    name, given = last_name(call.func), call.args[:1]
-    truth = given[0].value if given and isinstance(given[0], ast.Constant) else None
-    if name in ("assertTrue", "assert_"):
-        return truth is False
-    return name == "fail" or (name == "assertFalse" and truth is True)
+    return f"{last_name(call.func)}({''.join(map(_constant, call.args[:1]))}" if isinstance(call, ast.Call) else ""
 
 
-def _is_call_of(statement: ast.stmt, prefix: str) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and (last_name(call.func) or "").startswith(prefix)
+def _constant(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ""
 
 
 def _is_unused(statement: ast.AST, path: Path) -> bool:
     """True if nothing uses the value of a statement that only converts."""
-    if isinstance(statement, ast.Expr):
-        return statement.value is path[-1]
-    if not isinstance(statement, ast.Assign) or statement.value is not path[-1]:
+    if not isinstance(statement, (ast.Expr, ast.Assign)) or statement.value is not path[-1]:
         return False
-    names = [each.id for each in statement.targets if isinstance(each, ast.Name)]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
     scope = next(node for node in reversed(path) if isinstance(node, (*SCOPES, ast.Module)))
-    reads = {each.id for each in walk(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-    return len(names) == len(statement.targets) and reads.isdisjoint(names)
+    return all(isinstance(each, ast.Name) and not _loads_in([scope], {each.id}) for each in targets)
 
 
 def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:
@@ -372,10 +339,6 @@ def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:
 def _raises_same(handler: ast.ExceptHandler) -> bool:
     raised = [each.exc for each in statements_of(handler.body) if isinstance(each, ast.Raise)]
     return all(each is None or (isinstance(each, ast.Name) and each.id == handler.name) for each in raised)
-
-
-def _names(kind: ast.expr) -> set[str | None]:
-    return {last_name(each) for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind])}
 
 
 def _of_marks(scope: Scope, catches: Catches) -> Treatment | None:
