@@ -359,12 +359,16 @@ def _path_of(uri: str) -> str:
 def serve() -> bool:
     """Answer one editor on standard input and output until it is gone. True if it has said goodbye before."""
     server = Server()
-    _add_features(server)
+    _add_session(server)
+    _add_documents(server)
+    _add_requests(server)
     server.start_io()
     return server.is_told_to_stop
 
 
-def _add_features(server: Server) -> None:
+def _add_session(server: Server) -> None:
+    """Register the start and the end of a session, and what makes all that was read out of date."""
+
     @server.feature(types.INITIALIZE)
     def _initialize(params: types.InitializeParams) -> None:
         server.options = params.initialization_options
@@ -383,6 +387,27 @@ def _add_features(server: Server) -> None:
     @server.feature(types.SHUTDOWN)
     def _told_to_stop(*_: object) -> None:
         server.is_told_to_stop = True
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def _configured(params: types.DidChangeConfigurationParams) -> None:
+        if _own(params.settings):  # an editor that has nothing to say, or waits to be asked, may send this all the same
+            await server.configure(_own(params.settings))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def _document_saved(_: types.DidSaveTextDocumentParams) -> None:
+        await server.forget()
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    async def _notebook_saved(_: types.DidSaveNotebookDocumentParams) -> None:
+        await server.forget()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def _files_changed(_: types.DidChangeWatchedFilesParams) -> None:
+        await server.forget()
+
+
+def _add_documents(server: Server) -> None:
+    """Register what an editor opens, changes and closes."""
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def _document_opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -411,22 +436,9 @@ def _add_features(server: Server) -> None:
     async def _notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
         server.closed(params.notebook_document.uri, *(each.uri for each in params.cell_text_documents))
 
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def _document_saved(_: types.DidSaveTextDocumentParams) -> None:
-        await server.forget()
 
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    async def _notebook_saved(_: types.DidSaveNotebookDocumentParams) -> None:
-        await server.forget()
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def _files_changed(_: types.DidChangeWatchedFilesParams) -> None:
-        await server.forget()
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def _configured(params: types.DidChangeConfigurationParams) -> None:
-        if _own(params.settings):  # an editor that has nothing to say, or waits to be asked, may send this all the same
-            await server.configure(_own(params.settings))
+def _add_requests(server: Server) -> None:
+    """Register the requests that an editor waits for: code actions and hovers."""
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)
     async def _actions(params: types.CodeActionParams) -> list[types.CodeAction]:
