@@ -82,27 +82,6 @@ class Copies:
                 self._expect_reads(self_)
             return result
 
-        def moved(function: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(function)
-            def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
-                if not self._pending and len(args) < 2 and not kwargs:  # a flag is the second at least
-                    return function(self_, *args)
-                is_there = is_pretended(self_)
-                result = function(self_, *args, **kwargs)
-                if not is_there or is_pretended(result):
-                    if not is_there and not is_pretended(result):
-                        self.check(self_) if result is not self_ else None
-                    elif not is_there and self._pending and not _is_asked(args, kwargs):
-                        self._wait()
-                    return result
-                if not _is_asked(args, kwargs):
-                    self._wait()
-                elif result.layout is torch.strided and not _is_of_module():
-                    self._begin(note_pinned(result))
-                return result
-
-            return move
-
         @functools.wraps(foreach)
         def copy_each(self_: Any, src: Any, non_blocking: bool = False) -> Any:
             begun = [one for one, other in zip(self_, src, strict=False) if _is_towards_host(other, one)]
@@ -120,8 +99,8 @@ class Copies:
             return reduce(self_, proto)
 
         patches.replace(Tensor, "__reduce_ex__", reduced)
-        methods = {"copy_": copy, "to": moved(to), "type": moved(type_)}
-        methods["cpu"] = moved(Tensor.cpu)
+        methods = {"copy_": copy, "to": self._moving(to), "type": self._moving(type_)}
+        methods["cpu"] = self._moving(Tensor.cpu)
         for name, function in methods.items():
             patches.replace(Tensor, name, function)
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
@@ -131,6 +110,29 @@ class Copies:
             if hasattr(Tensor, name):
                 patches.replace(Tensor, name, self._reading(getattr(Tensor, name)))
         patches.on_exit(self.flush)
+
+    def _moving(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a method that may move a tensor to the host: a copy begins, or the host waits for those that have."""
+
+        @functools.wraps(function)
+        def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._pending and len(args) < 2 and not kwargs:  # a flag is the second at least
+                return function(self_, *args)
+            is_there = is_pretended(self_)
+            result = function(self_, *args, **kwargs)
+            if not is_there or is_pretended(result):
+                if not is_there and not is_pretended(result):
+                    self.check(self_) if result is not self_ else None
+                elif not is_there and self._pending and not _is_asked(args, kwargs):
+                    self._wait()
+                return result
+            if not _is_asked(args, kwargs):
+                self._wait()
+            elif result.layout is torch.strided and not _is_of_module():
+                self._begin(note_pinned(result))
+            return result
+
+        return move
 
     def _reading(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A method that reads the value of a tensor: the host waits, if it lies on the device."""
