@@ -57,8 +57,9 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
+    names = _imported(module)
     rows = sorted({row for name in BOOLEAN_UFUNCS for row in source.rows_with_name(name)})
-    ufuncs = find_calls(source, rows, lambda call: last_name(call.func) in BOOLEAN_UFUNCS)
+    ufuncs = find_calls(source, rows, lambda call: _full_name(call, names) in UFUNCS)
     if not ufuncs:
         return []
     sites = _sites(module, ufuncs)
@@ -70,6 +71,17 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     given = observe(module, [each for each in ufuncs if each.call in wanted])
     found = [_conversion(module, use, given) for use in uses]
     return _repaired_in_one_way([each for each in found if each is not None])
+
+
+def _imported(module: Module) -> dict[str, str]:
+    """The full names of what the module imports, by its own."""
+    imports = imports_among(statements_of(module.tree.body))
+    return {name: each.full_name for name, each in imports if not each.level}
+
+
+def _full_name(call: ast.Call, names: dict[str, str]) -> str:
+    root, dot, rest = (path_of(call.func) or "").partition(".")
+    return names.get(root, "") + dot + rest
 
 
 def _sites(module: Module, ufuncs: list[Site]) -> list[Site | OperationSite]:
@@ -180,13 +192,12 @@ def _is_array(value: Value) -> bool:
 
 def _in_torch(module: Module, calls: tuple[ast.Call, ...], given: Observations) -> tuple[tuple[ast.Call, str], ...]:
     """The functions of torch that can stand for all of them; nothing where one is given what is no tensor."""
-    names = {name: each.full_name for name, each in imports_among(statements_of(module.tree.body)) if not each.level}
+    names = _imported(module)
     if names.get("torch") != "torch":
         return ()
     found = []
     for call in calls:
-        root, dot, rest = (path_of(call.func) or "").partition(".")
-        counterpart, seen = UFUNCS.get(names.get(root, "") + dot + rest, ""), given.get(id(call))
+        counterpart, seen = UFUNCS.get(_full_name(call, names), ""), given.get(id(call))
         values = () if seen is None else seen.arguments.positional
         are_all = all(is_number(value) or any(sole_tensors(value)) for value in values)
         if not values or not are_all or call.keywords or not counterpart:
