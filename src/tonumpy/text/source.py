@@ -10,7 +10,7 @@ import warnings
 from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
@@ -27,6 +27,9 @@ _NO_ENCODINGS = frozenset("rot-13 hex base64 bz2 zlib uu quopri punycode idna un
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
+_WORD = re.compile(r"\w+")
+MAX_SEARCHES = 24  # for names, from which on a text has an index
+_WIDE = re.compile(r"[^\x00-\x7f]")
 
 
 class Source:
@@ -37,6 +40,7 @@ class Source:
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
+    _searches = 0
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
     def __init__(self, data: bytes, filename: str) -> None:
@@ -178,6 +182,9 @@ class Source:
 
     def rows_with_name(self, name: str) -> list[int]:
         """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
+        self._searches += 1
+        if self._searches > MAX_SEARCHES and re.fullmatch(r"\w+", name):
+            return [*self._rows_of_words.get(name, ())]
         rows, at, length = [], self.text.find(name), len(name)
         while at != -1:
             before, after = self.text[at - 1 : at], self.text[at + length : at + length + 1]
@@ -186,12 +193,29 @@ class Source:
             at = self.text.find(name, at + length)
         return rows
 
+    @cached_property
+    def _rows_of_words(self) -> dict[str, list[int]]:
+        """An index, for a text that is asked for many names: each search alone goes through all of it."""
+        found: dict[str, list[int]] = {}
+        for row, start in enumerate(self.line_starts, 1):
+            stop = self.line_starts[row] if row < len(self.line_starts) else len(self.text)
+            for word in _WORD.findall(self.text, start, stop):
+                found.setdefault(word, []).append(row)
+        return found
+
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
         if self.text.isascii():  # which Python knows of a text; a line would have to be cut out of it
             return Position(row, byte_column + 1)
-        before = self.line(row).encode()[:byte_column]
-        return Position(row, len(before.decode("utf-8", "replace")) + 1)
+        if row not in self._wide:
+            self._wide[row] = _WideCharacters.of(self.line(row))
+        wide = self._wide[row]
+        return Position(row, wide.column(byte_column) if wide.ends else byte_column + 1)
+
+    @cached_property
+    def _wide(self) -> dict[int, _WideCharacters]:
+        """The wide characters of each row that was asked for: a row may be long and hold any number of findings."""
+        return {}
 
     def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """The offsets of the start of a node and of the place just after it."""
@@ -219,6 +243,33 @@ class Source:
         start = Position(end.row, end.column - len(attribute.attr))
         found = start.column > 0 and self.text.startswith(attribute.attr, self.offset(start))
         return start if found else None
+
+
+class _WideCharacters(NamedTuple):
+    """The characters of a line that take more than one byte in UTF-8: where each ends, in bytes, and how many bytes
+    there are more than characters up to there."""
+
+    ends: list[int]
+    surplus: list[int]
+    length: int  # of the line, in characters
+
+    @classmethod
+    def of(cls, line: str) -> _WideCharacters:
+        ends, surplus, more = [], [], 0
+        for match in _WIDE.finditer(line):
+            more += len(match[0].encode()) - 1
+            ends.append(match.end() + more)
+            surplus.append(more)
+        return cls(ends, surplus, len(line))
+
+    def column(self, byte_column: int) -> int:
+        """From 1; of a byte inside of a character, the one behind it."""
+        before = bisect_right(self.ends, byte_column)
+        column = byte_column - (self.surplus[before - 1] if before else 0)
+        if before < len(self.ends):
+            width = self.surplus[before] - (self.surplus[before - 1] if before else 0) + 1
+            column -= max(byte_column - (self.ends[before] - width) - 1, 0)
+        return min(column, self.length) + 1
 
 
 def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
