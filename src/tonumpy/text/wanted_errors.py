@@ -86,13 +86,21 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
     return None
 
 
+@lru_cache(maxsize=4)  # rules and phrases ask many times of one conversion; more would keep trees in memory
 def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
     """`OF_GRAD`, `OF_DEVICE`, both or neither: the errors for which a handler in a scope converts in another way."""
+    if not _holds_handlers(scope):
+        return frozenset()
     path = path_to(scope, call)
     if not any(isinstance(node, TRIES) for node in path):
         return frozenset()
     errors = (OF_GRAD, OF_DEVICE)
     return frozenset(each for each in errors if treatment(path, catcher(path, frozenset((each,)))) == "made good")
+
+
+@lru_cache(maxsize=4)
+def _holds_handlers(scope: ast.AST) -> bool:
+    return any(isinstance(node, TRIES) for node in walk(scope))
 
 
 class WantedErrors:
