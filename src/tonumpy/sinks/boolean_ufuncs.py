@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.conversions import ImplicitConversion, Mask
 from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.knowledge.chains import Chain
-from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.reasons import GIVEN
 from tonumpy.engine.values.value_facts import members
@@ -19,7 +19,7 @@ from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, Unknown, i
 from tonumpy.text.candidates import Site, find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
-from tonumpy.text.syntax import statements_of, walk
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,9 +57,9 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
-    names = _imported(module)
+    names = full_names(source.tree.body)
     rows = sorted({row for name in BOOLEAN_UFUNCS for row in source.rows_with_name(name)})
-    ufuncs = find_calls(source, rows, lambda call: _full_name(call, names) in UFUNCS)
+    ufuncs = find_calls(source, rows, lambda call: in_full(path_of(call.func) or "", names) in UFUNCS)
     if not ufuncs:
         return []
     sites = _sites(module, ufuncs)
@@ -69,19 +69,8 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
         return []
     wanted = {call for use in uses for call in use.calls}
     given = observe(module, [each for each in ufuncs if each.call in wanted])
-    found = [_conversion(module, use, given) for use in uses]
+    found = [_conversion(names, use, given) for use in uses]
     return _repaired_in_one_way([each for each in found if each is not None])
-
-
-def _imported(module: Module) -> dict[str, str]:
-    """The full names of what the module imports, by its own."""
-    imports = imports_among(statements_of(module.tree.body))
-    return {name: each.full_name for name, each in imports if not each.level}
-
-
-def _full_name(call: ast.Call, names: dict[str, str]) -> str:
-    root, dot, rest = (path_of(call.func) or "").partition(".")
-    return names.get(root, "") + dot + rest
 
 
 def _sites(module: Module, ufuncs: list[Site]) -> list[Site | OperationSite]:
@@ -137,12 +126,12 @@ def _parts(value: Value) -> tuple[Value, ...]:
     return value.items if isinstance(value, Sequence) and value.items is not None else (value,)
 
 
-def _conversion(module: Module, use: _Use, given: Observations) -> ImplicitConversion | None:
+def _conversion(names: dict[str, str], use: _Use, given: Observations) -> ImplicitConversion | None:
     tensors = [pair for call in use.calls for pair in _tensors_given(call, given)]
     if not tensors or tensors[0][1].certainty == "possible":
         return None
     is_array = use.indexed is not None and _is_array(use.indexed)
-    in_torch = () if is_array else _in_torch(module, use.calls, given)
+    in_torch = () if is_array else _in_torch(names, use.calls, given)
     # Else the name, or the function, may be used elsewhere, too.
     is_direct = use.calls[0] in walk(use.node)
     is_of_tensor = use.indexed is not None and not is_array
@@ -190,14 +179,15 @@ def _is_array(value: Value) -> bool:
     )
 
 
-def _in_torch(module: Module, calls: tuple[ast.Call, ...], given: Observations) -> tuple[tuple[ast.Call, str], ...]:
+def _in_torch(
+    names: dict[str, str], calls: tuple[ast.Call, ...], given: Observations
+) -> tuple[tuple[ast.Call, str], ...]:
     """The functions of torch that can stand for all of them; nothing where one is given what is no tensor."""
-    names = _imported(module)
     if names.get("torch") != "torch":
         return ()
     found = []
     for call in calls:
-        counterpart, seen = UFUNCS.get(_full_name(call, names), ""), given.get(id(call))
+        counterpart, seen = UFUNCS.get(in_full(path_of(call.func) or "", names), ""), given.get(id(call))
         values = () if seen is None else seen.arguments.positional
         are_all = all(is_number(value) or any(sole_tensors(value)) for value in values)
         if not values or not are_all or call.keywords or not counterpart:

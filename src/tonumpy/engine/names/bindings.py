@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.text.syntax import FUNCTIONS, children_of
+from tonumpy.text.syntax import FUNCTIONS, children_of, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -145,6 +145,17 @@ def imports_among(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, Import]
     for statement in statements:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from imports_of(statement)
+
+
+def full_names(body: list[ast.stmt]) -> dict[str, str]:
+    """The full names of what a module imports absolutely, by the names that it gives them."""
+    return {name: each.full_name for name, each in imports_among(statements_of(body)) if not each.level}
+
+
+def in_full(path: str, names: Mapping[str, str]) -> str:
+    """A path with the full name of the import that it begins with: `numpy.isnan` for `np.isnan`."""
+    root, dot, rest = path.partition(".")
+    return names.get(root, "") + dot + rest
 
 
 def imports_of(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.engine.names.torch_words import changes_module_in_place
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
@@ -73,7 +73,7 @@ class _Search:
     def __init__(self, source: Source) -> None:
         body = source.tree.body
         self._nodes = list(walk(source.tree))
-        self._names = {name: each.full_name for name, each in imports_among(statements_of(body)) if not each.level}
+        self._names = full_names(body)
         within = {each.name: each for each in self._nodes if isinstance(each, FUNCTIONS)}
         self._functions = within | {each.name: each for each in statements_of(body) if isinstance(each, FUNCTIONS)}
         classes = [each for each in statements_of(body) if isinstance(each, ast.ClassDef)]
@@ -199,8 +199,7 @@ class _Search:
 
     def _is_compile(self, node: ast.expr) -> bool:
         path = path_of(node) or ""
-        root, dot, rest = path.partition(".")
-        return self._names.get(root, "") + dot + rest == "torch.compile" or path in self._compilers
+        return in_full(path, self._names) == "torch.compile" or path in self._compilers
 
     def _makes_compiled(self, node: ast.expr) -> bool:
         """`compiled = torch.compile(mode="default")`, `partial(torch.compile, ...)`, and another name for it."""

@@ -10,9 +10,9 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.text.names import path_of
-from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,16 +56,14 @@ _KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, _Given]] = WeakKeyDictionary(
 
 def _found(source: Source) -> Iterator[tuple[ast.AST, _Given]]:
     nodes = list(walk(source.tree))
-    imports = {name: each.full_name for name, each in imports_among(statements_of(source.tree.body)) if not each.level}
+    imports = full_names(source.tree.body)
     functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
     for node in nodes:
         if isinstance(node, FUNCTIONS):
             functions.setdefault(node.name, []).append(node)
 
     def transform(node: ast.expr) -> str:
-        path = path_of(node) or ""
-        root, dot, rest = path.partition(".")
-        name = imports.get(root, "") + dot + rest
+        name = in_full(path_of(node) or "", imports)
         return name if name in _TRANSFORMS else ""
 
     for node in nodes:
