@@ -38,7 +38,7 @@ _EXPECT = frozenset(
 )
 _CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
-_FAILS = re.compile(r"raise|assert (False|0|None)$|fail\(|assert(True|_)\(False|assertFalse\(True")
+_FAILING_CALLS = (("assertTrue", False), ("assert_", False), ("assertFalse", True))
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
 _LOOPS = (ast.For, ast.AsyncFor)
@@ -291,7 +291,7 @@ def _of_handler(
     after = _following(statement.body, raised_in)
     around = [getattr(path[depth - 1], name, None) for name in ("body", "orelse", "finalbody")] if leaves else []
     behind = [each for block in around if isinstance(block, list) for each in _following(block, statement)[:1]]
-    if any(_FAILS.match(_gist(each)) for each in (*after, *statement.orelse, *behind)):
+    if any(_fails(each) for each in (*after, *statement.orelse, *behind)):
         return "wanted"
     kind = handler.type
     names = {last_name(each) for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind]) if each is not None}
@@ -303,7 +303,7 @@ def _of_handler(
     returns = not after and any(isinstance(each, ast.Return) for each in statements)
     if _is_unused(raised_in, path) or (returns and not is_general):
         return "answered"
-    return "wanted" if any(_gist(each).startswith("assert") for each in statements) else "dropped"
+    return "wanted" if any(_asserts(each) for each in statements) else "dropped"
 
 
 def _following(block: Sequence[ast.AST], statement: ast.AST) -> list[ast.AST]:
@@ -312,18 +312,28 @@ def _following(block: Sequence[ast.AST], statement: ast.AST) -> list[ast.AST]:
     return list(block[places[0] + 1 :]) if places else []
 
 
-def _gist(statement: ast.AST) -> str:
-    """What fails or asserts, up to a constant: `raise`, `assert False`, `assertTrue(False`."""
+def _fails(statement: ast.AST) -> bool:
+    """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`, `assertTrue(False)`."""
     if isinstance(statement, ast.Raise):
-        return "raise"
+        return True
     if isinstance(statement, ast.Assert):
-        return f"assert {_constant(statement.test)}"
+        return isinstance(statement.test, ast.Constant) and not statement.test.value
+    name, given = _called(statement)
+    return name == "fail" or (name, given) in _FAILING_CALLS
+
+
+def _asserts(statement: ast.AST) -> bool:
+    return isinstance(statement, ast.Assert) or _called(statement)[0].startswith("assert")
+
+
+def _called(statement: ast.AST) -> tuple[str, object]:
+    """The name that a statement calls, and the truth that it gives first, if it gives one."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return f"{last_name(call.func)}({''.join(map(_constant, call.args[:1]))}" if isinstance(call, ast.Call) else ""
-
-
-def _constant(node: ast.expr) -> str:
-    return str(node.value) if isinstance(node, ast.Constant) else ""
+    if not isinstance(call, ast.Call):
+        return "", None
+    first = call.args[0] if call.args else None
+    truth = first.value if isinstance(first, ast.Constant) and isinstance(first.value, bool) else None
+    return last_name(call.func) or "", truth
 
 
 def _is_unused(statement: ast.AST, path: Path) -> bool:
