@@ -31,7 +31,6 @@ from tonumpy.engine.values.values import (
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
 
     from tonumpy.engine.interpreter.frame import Frame
     from tonumpy.facts import Fact
@@ -148,8 +147,9 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
                 for cls, verdict in zip(classes, verdicts, strict=True):
                     if verdict is None:
                         made = parameters.value_of_class(cls)
-                        if _is_type_of_cpu(cls):
-                            made = _of_type(member, TENSOR_TYPES[cls.name.removeprefix("torch.")])
+                        dtype = _dtype_on_cpu(cls)
+                        if dtype is not None:
+                            made = _of_type(member, dtype)
                         elif isinstance(member, (Tensor, Unknown)) and isinstance(made, Tensor):
                             made = with_facts_of(made._replace(is_given=False), member)
                         kept.append(member if isinstance(made, Unknown) else made)
@@ -164,9 +164,11 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
     _keep(frame, path, kept)
 
 
-def _is_type_of_cpu(cls: Value) -> TypeGuard[Symbol]:
-    """True for `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
-    return isinstance(cls, Symbol) and cls.name.startswith("torch.") and cls.name.removeprefix("torch.") in TENSOR_TYPES
+def _dtype_on_cpu(cls: Value) -> str | None:
+    """The dtype of `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
+    if not isinstance(cls, Symbol) or not cls.name.startswith("torch."):
+        return None
+    return TENSOR_TYPES.get(cls.name.removeprefix("torch."))
 
 
 def _of_type(value: Value, dtype: str) -> Value:
