@@ -108,7 +108,7 @@ class Callers:
         name, source = _name_called(scopes), self._module.source
         sites = find_calls(source, source.rows_with_name(name), lambda call: name in map(last_name, call.args))
         names = parameter_names(function.node.args)
-        if len(sites) != 1 or not names or len(re.findall(rf"\b{name}\b", uncommented(source.text))) != 2:
+        if len(sites) != 1 or not names or self._is_handed_on(scopes, 1):
             return None
         seen = self._around(sites[0].scopes, depth - 1).seen
         called = None if seen is None else seen.calls.get(id(sites[0].call))
