@@ -33,6 +33,7 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.engine.values.values import Union as AnyOf
 from tonumpy.text.names import path_of
+from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,8 +118,8 @@ def _called(frame: Frame, node: ast.Call) -> Value:
         else:
             value = calls.call_method(frame, receiver, function.attr, arguments, node)
             value = ufuncs.after_method(receiver, function.attr, value)
-            if isinstance(receiver, Symbol):
-                value = ufuncs.result_of(node, Symbol(f"{receiver.name}.{function.attr}"), arguments, value)
+            if isinstance(receiver, Symbol) and function.attr in BOOLEAN_UFUNCS:
+                value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
             value = effects.made_by_model(frame, value, function, arguments)
         effects.change_receiver(frame, function, receiver, arguments, value)
     else:
@@ -127,7 +128,9 @@ def _called(frame: Frame, node: ast.Call) -> Value:
         if frame.seen is not None:
             frame.seen.call(id(node), called, arguments, frame.mode)
             calls.note_callees(frame, node, called)
-        value = ufuncs.result_of(node, called, arguments, frame.call(called, arguments))
+        value = frame.call(called, arguments)
+        if isinstance(called, Symbol):
+            value = ufuncs.result_of(node, called.name, arguments, value)
         value = effects.made_by_model(frame, value, function, arguments)
         if isinstance(function, ast.Name) and function.id == "setattr" and len(node.args) == 3:
             target, name = node.args[0], node.args[1]

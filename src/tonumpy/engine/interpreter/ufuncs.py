@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.values.value_facts import members
-from tonumpy.engine.values.values import Arguments, Symbol, Tensor, Value, is_number
+from tonumpy.engine.values.values import Arguments, Tensor, Value, is_number
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ _KEEPING = frozenset("all any clone contiguous cpu detach flatten numpy ravel re
 _JOINING = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
-def result_of(node: ast.Call, called: Value, arguments: Arguments, made: Value) -> Value:
-    """The result of a call: of a ufunc that is given a tensor the uint8 tensor, else what is `made`."""
-    if not isinstance(called, Symbol) or called.name not in UFUNCS:
+def result_of(node: ast.Call, called: str, arguments: Arguments, made: Value) -> Value:
+    """The result of a call by full name: of a ufunc that is given a tensor the uint8 tensor, else what is `made`."""
+    if called not in UFUNCS:
         return made
     tensors = [tensor for value in arguments.positional for tensor in sole_tensors(value)]
     if not tensors:
