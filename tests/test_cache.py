@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,7 +175,8 @@ def test_every_setting_counts_that_can_change_a_finding() -> None:
     same |= {"output_format"}
     assert set(Settings._fields) == same | set(other)
     store = Store(":memory:", "token")
-    keys = {store._key(Settings()._replace(**{name: value})) for name, value in other.items()}
+    with closing(store):
+        keys = {store._key(Settings()._replace(**{name: value})) for name, value in other.items()}
     assert len(keys | {store._key(Settings())}) == len(other) + 1
     assert same == store_module._WITHOUT_EFFECT
 
@@ -312,7 +314,7 @@ def test_what_is_spoilt_is_as_if_it_were_not_there(keeping: Path, looked_at: lis
 
 def test_an_entry_of_another_shape_is_as_if_it_were_not_there(keeping: Path) -> None:
     first = check()
-    with sqlite3.connect(_database(keeping)) as database:
+    with closing(sqlite3.connect(_database(keeping))) as database, database:
         database.execute("UPDATE entries SET content = '[]'")
     assert said(check()) == said(first)
 
@@ -339,7 +341,7 @@ def test_a_cache_that_a_repository_delivers_hides_nothing(keeping: Path) -> None
     parsed = parse_arguments(["check", "--jobs=1", "--quiet"])
     first = cli.process_files(parsed, "check").report()
     (delivered,) = (keeping / "kept").glob("*.sqlite")
-    with sqlite3.connect(delivered) as database:  # of somebody else, who finds nothing
+    with closing(sqlite3.connect(delivered)) as database, database:  # of somebody else, who finds nothing
         database.execute("UPDATE entries SET content = json_replace(content, '$[3]', json('[]'))")
         database.execute("UPDATE owner SET token = 'theirs'")
     assert said(cli.process_files(parsed, "check").report()) == said(first)

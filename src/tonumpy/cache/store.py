@@ -54,16 +54,23 @@ class Store:
     def __init__(self, path: str, token: str) -> None:
         self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE")
         self._writes: Writes = []  # all at the end, so that two runs at once do not wait for each other
+        try:
+            self._begin(token)
+        except sqlite3.Error:
+            self.close()
+            raise
+        self._states = DiskStates(self._database, self._writes)
+        self._repositories: dict[str, RepositoryFiles] = {}
+        self._searches: dict[NameSearch, list[str] | None] = {}
+        self._keys: dict[int, tuple[Settings, str]] = {}
+
+    def _begin(self, token: str) -> None:
         self._database.executescript(_TABLES)
         if self._database.execute("SELECT token FROM owner").fetchall() != [(token,)]:
             for table in ("owner", "entries", "stamps", "files", "searches"):
                 self._database.execute(f"DELETE FROM {table}")
             self._database.execute("INSERT INTO owner VALUES (?)", (token,))
             self._database.commit()
-        self._states = DiskStates(self._database, self._writes)
-        self._repositories: dict[str, RepositoryFiles] = {}
-        self._searches: dict[NameSearch, list[str] | None] = {}
-        self._keys: dict[int, tuple[Settings, str]] = {}
 
     def known(self, path: str, settings: Settings) -> Kept | None:
         """The findings that an earlier run kept, if nothing that they rest on has changed."""
@@ -142,6 +149,9 @@ class Store:
         for statement, row in self._writes:
             self._database.execute(statement, row)
         self._database.commit()
+
+    def close(self) -> None:
+        """Give up what is not saved."""
         self._database.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from argparse import Namespace
@@ -339,26 +340,30 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 
         read_record(observed)  # to complain of it once, and not of each file
     errors: list[SourceError] = []
-    stdin = result_cache = None
+    stdin = None
+    outcomes: list[Outcome] = []
     known: dict[str, Outcome] = {}
-    if reads_stdin(arguments):
-        stdin = streams.read_stdin()
-        files = candidates = _given_on_stdin(arguments, configuration)
-    else:
-        files = named_files(arguments, configuration, errors)
-        result_cache = _result_cache(arguments, configuration, command) if len(files) >= MANY else None
-        candidates = list(candidate_files(files, arguments, configuration, errors, result_cache, known))
-    outcomes = []
-    if candidates:
-        from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
+    with contextlib.ExitStack() as opened:
+        result_cache = None
+        if reads_stdin(arguments):
+            stdin = streams.read_stdin()
+            files = candidates = _given_on_stdin(arguments, configuration)
+        else:
+            files = named_files(arguments, configuration, errors)
+            result_cache = _result_cache(arguments, configuration, command) if len(files) >= MANY else None
+            if result_cache is not None:
+                opened.callback(result_cache.close)
+            candidates = list(candidate_files(files, arguments, configuration, errors, result_cache, known))
+        if candidates:
+            from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
 
-        tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
-        done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
-        outcomes = list(_told_of(_with_progress(done, len(tasks), arguments), arguments))
-        errors += [error for outcome in outcomes for error in outcome.errors]
-    if result_cache is not None:
-        _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
-        result_cache.save()
+            tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
+            done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
+            outcomes += _told_of(_with_progress(done, len(tasks), arguments), arguments)
+            errors += [error for outcome in outcomes for error in outcome.errors]
+        if result_cache is not None:
+            _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
+            result_cache.save()
     if stdin is None and configuration.has_rows:
         _warn_of_unused_rows(arguments, files, configuration)
     return Run(outcomes, errors, stdin, files)

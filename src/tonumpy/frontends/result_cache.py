@@ -70,6 +70,9 @@ class ResultCache:
     def save(self) -> None:
         self._write(self._store.save)
 
+    def close(self) -> None:
+        self._store.close()
+
     def _write(self, write: Callable[[], None]) -> None:
         with contextlib.suppress(sqlite3.Error, ValueError):  # ValueError: a name of a file that is no text
             write()
