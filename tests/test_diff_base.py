@@ -160,7 +160,7 @@ def test_a_shallow_clone_and_a_linked_work_tree(run_tonumpy: RunTonumpy, reposit
     [
         ("gone", "there is no branch, tag or commit `gone`"),
         ("--output=x", "there is no branch, tag or commit `--output=x`"),
-        ("main:a.py", "`main:a.py` is not the name of a commit"),
+        ("main:a.py", "there is no branch, tag or commit `main:a.py`"),
         ("", ""),
         ("deadbeef", ""),
         ("../../../etc/passwd", "there is no branch, tag or commit"),

@@ -24,9 +24,7 @@ WRITERS = {
     "boundary/output.py": "is the door",
     "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
     "frontends/streams.py": "opens the null device for a standard stream that is closed",
-    "sweep/repository_task.py": "answers on its standard output",
-    "sweep/folders.py": "moves folders of its own next to each other, to remove them",
-    "sweep/layout.py": "makes the links of a repository in a folder of its own",
+    "sweep/layout.py": "makes links in a folder of its own lead nowhere",
 }
 
 
@@ -88,11 +86,11 @@ OTHERS = {
     "tomllib.loads": {"config.py", "toml_places.py"},  # the latter of what the former has read
     "expand_braces": {"globs.py", "boundary/limits.py"},
     "check_text": {"config.py"},
-    "cores": {"boundary/limits.py", "frontends/parallel.py"},
+    "cores": {"boundary/limits.py", "frontends/parallel.py", "sweep/command.py"},
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},
     "fork": set(),
-    "Popen": {"rehearsal/process.py", "sweep/cluster.py", "boundary/git_objects.py", "sweep/worker.py"},
+    "Popen": {"rehearsal/process.py", "sweep/worker.py"},
 }
 
 

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,11 +32,10 @@ import pyarrow.parquet as pq  # noqa: E402
 from foreign_tree import FAULT, LAYOUTS, OWN  # noqa: E402
 from readme import ROOT, block  # noqa: E402
 
-from tonumpy.formats import format_names  # noqa: E402
+from tonumpy.boundary import signals  # noqa: E402
 from tonumpy.frontends.cli import main  # noqa: E402
-from tonumpy.sweep.cluster import is_served  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
-from tonumpy.sweep.store import Store, StoreError  # noqa: E402
+from tonumpy.sweep.store import Store  # noqa: E402
 from tonumpy.sweep.worker import run_task  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
@@ -83,21 +81,25 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
 
 
 class Ask:
-    """Asks about one repository, with a folder for scratch files that must be empty afterwards."""
+    """Asks about one repository, with a folder for temporary files that must be empty afterwards."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
 
-    def __call__(self, source: Path, revision: str | None = None, seconds: float = 60.0, memory: int = 2**31) -> Reply:
-        orders = Orders((), None, str(self._scratch), seconds, memory)
-        reply = run_task(Request(Target("r", str(source), revision), orders))
+    def __call__(
+        self, source: object, revision: str | None = None, seconds: float = 60.0, memory: int = 2**31
+    ) -> Reply:
+        reply = run_task(Request(Target("r", str(source), revision), Orders((), None, seconds, memory)))
         assert os.listdir(self._scratch) == []
         return reply
 
 
 @pytest.fixture
-def ask_here(tmp_path: Path) -> Ask:
-    return Ask(tmp_path / "scratch")
+def ask_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    return Ask(scratch)
 
 
 def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> None:
@@ -116,20 +118,16 @@ def test_a_commit_is_read_by_any_of_its_names(ask_here: Ask, tmp_path: Path) -> 
     assert [ask_here(tmp_path / name).commit for name in ("clone", "tree")] == [last, first]
     assert "no branch, tag or commit `other`" in str(ask_here(bare, "other").failure)
     assert "no branch, tag or commit `--output=x`" in str(ask_here(bare, "--output=x").failure)
-    assert "is not the name of a commit" in str(ask_here(bare, "main^{/x}").failure)
 
 
-def test_a_url_is_fetched(tmp_path: Path) -> None:
+def test_a_url_is_fetched(ask_here: Ask, tmp_path: Path) -> None:
     repository(tmp_path / "bare", {"a.py": FLAGGED}, {"a.py": CLEAN})
     git(tmp_path / "bare", "tag", "-a", "-m", "x", "v1", "main~1")
     url = f"file://{tmp_path}/bare"
-    target = Target("r", url, "v1")
-    orders = Orders((), None, str(tmp_path / "scratch"), 60.0, 2**31)
-    reply = run_task(Request(target, orders))
+    reply = ask_here(url, "v1")
     assert (reply.failure, len(reply.findings)) == (None, 1)
-    assert run_task(Request(target._replace(source=f"{url}x"), orders)).failure is not None
-    evil = target._replace(source=f"ext::sh -c 'touch {tmp_path}/run'")
-    assert "there is no such folder" in str(run_task(Request(evil, orders)).failure)
+    assert ask_here(f"{url}x", "v1").failure is not None
+    assert "there is no such folder" in str(ask_here(f"ext::sh -c 'touch {tmp_path}/run'").failure)
     assert not (tmp_path / "run").exists()
 
 
@@ -161,9 +159,9 @@ def test_a_repository_runs_nothing(ask_here: Ask, tmp_path: Path) -> None:
     loose.unlink()
     failure = ask_here(bare).failure
     assert failure is not None
-    assert (failure.kind, failure.reason) == ("unreadable", f"the object of a.py is missing or damaged: {blob}")
+    assert (failure.kind, failure.reason) == ("unreadable", f"error: unable to read sha1 file of a.py ({blob})")
     loose.write_bytes(b"damaged")
-    assert "missing or damaged" in str(ask_here(bare).failure)
+    assert "unreadable" in str(ask_here(bare).failure)
     assert not (tmp_path / "run").exists()
 
 
@@ -181,7 +179,7 @@ def test_a_path_that_leads_out_is_refused(ask_here: Ask, tmp_path: Path, name: s
     raw = b"100644 %s\0%s" % (name.encode(), bytes.fromhex(blob))
     tree = git(bare, "hash-object", "-t", "tree", "--literally", "-w", "--stdin", stdin=raw)
     git(bare, "update-ref", "refs/heads/main", git(bare, "commit-tree", "-m", "x", tree))
-    assert "a path that git would not check out" in str(ask_here(bare).failure)
+    assert f"invalid path '{name}'" in str(ask_here(bare).failure)
 
 
 def test_a_link_that_leads_out_leads_nowhere(ask_here: Ask, tmp_path: Path) -> None:
@@ -253,16 +251,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             each.kill()  # the workers end when the process that keeps them alive does
         for each in (nannies, scheduler):
             each.wait(20)
-
-
-def workers_of(nannies: int) -> list[psutil.Process]:
-    """The workers that run below a process; it replaces those that die."""
-    found = []
-    for each in psutil.Process(nannies).children():
-        with contextlib.suppress(psutil.Error):
-            if "dask_worker" in str(each.cmdline()):
-                found.append(each)
-    return found
 
 
 def until(said: Callable[[], object], seconds: float = 60.0) -> None:
@@ -363,7 +351,6 @@ def test_it_finds_what_check_finds_in_a_clone(sweep: Sweep, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("html" not in format_names(), reason="there is no such report yet")
 def test_its_page_is_that_of_check(sweep: Sweep, tmp_path: Path) -> None:
     bare = repository(tmp_path / "bare", MIXED)
     git(tmp_path, "clone", "--quiet", "bare", "clone")
@@ -513,27 +500,6 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(sweep: Sweep, tmp_path: Path
     assert len(sweep.rows("findings")) == 100
 
 
-def test_the_dashboard_is_named_where_there_is_one() -> None:
-    pages = {"/status": b"<title>Dask</title>", "/without": b"<p>Dask needs bokeh>=3.1.0 for the dashboard.</p>"}
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path in pages else 404)
-            self.end_headers()
-            self.wfile.write(pages.get(self.path, b""))
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Page) as server:
-        threading.Thread(target=server.serve_forever).start()
-        here = f"http://127.0.0.1:{server.server_port}"
-        served = [is_served(f"{here}/{name}") for name in ("status", "without", "gone")]
-        server.shutdown()
-    assert served == [True, False, False]
-    assert not is_served(f"{here}/status")
-
-
 @pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
     repository(tmp_path / "all" / "one", {"a.py": FLAGGED})
@@ -603,12 +569,12 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
-    """An own cluster: nothing is lost, nothing is there twice, and no process stays behind; and none of them imports
-    what lies in the folder at hand."""
+def test_tasks_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
+    """Nothing is lost, nothing is there twice, and no process stays behind; and none of them imports what lies in the
+    folder at hand."""
     for name in ("dask", "distributed", "json", "psutil", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported by mistake')\n")
-    count = 24  # so many that three workers are killed before all are done, however busy the machine is
+    count = 24  # so many that one task is killed before all are done, however busy the machine is
     for number in range(count):
         repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 80 for n in range(3)})
     sweep = Sweep(tmp_path, None)
@@ -617,55 +583,56 @@ def test_workers_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     def finished_repositories() -> int:
         return sum(1 for _ in done.rglob("*.parquet")) - 1
 
+    def one_is_killed() -> bool:
+        tasks = psutil.Process(process.pid).children()
+        if tasks:
+            tasks[0].kill()
+        return bool(tasks)
+
     process = sweep.start("all out", start_new_session=True)
-    until(lambda: finished_repositories() > 0, 300)
-    killed: set[int] = set()
-
-    def three_are_killed() -> bool:
-        """Workers, each amid its work."""
-        for nannies in workers_of(process.pid):
-            for worker in nannies.children():
-                with contextlib.suppress(psutil.Error):
-                    at_work = any("tonumpy.sweep.repository_task" in each.cmdline() for each in worker.children())
-                    if at_work and len(killed) < 3:
-                        worker.kill()
-                        killed.add(worker.pid)
-        return len(killed) >= 3
-
-    until(three_are_killed, 300)
+    until(lambda: finished_repositories() > 0)
+    until(one_is_killed)
+    until(lambda: list((tmp_path / "out" / "failures").rglob("repository-*.parquet")))
     family = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     swept = finished(process)
     assert (swept.code, swept.out) == (130, "")
-    assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
+    assert swept.err == "tonumpy: interrupted; the same command goes on where it stopped\n"
     assert 0 < finished_repositories() < count
     until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
     swept = sweep("all out")
     assert swept.code == 1
-    assert all(line.endswith(" s left") for line in swept.err.splitlines())  # on a busy machine it tells how far it is
     assert [row["repository"] for row in sweep.rows("repositories")] == [f"{number:02}" for number in range(count)]
     assert len(sweep.rows("findings")) == count * 240
+    assert sweep.rows("failures") == []
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("error", [None, "no time zones"])
-def test_an_interrupt_that_a_library_swallows_is_kept(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str | None
-) -> None:
-    """Arrow clears what Python code raises that it calls, or tells of another error."""
+def test_tasks_end_when_the_command_is_killed(tmp_path: Path) -> None:
+    repository(tmp_path / "all", {f"{n}.py": FLAGGED * 200 for n in range(20)})
+    process = Sweep(tmp_path, None).start("all out")
+    until(lambda: psutil.Process(process.pid).children())
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    finished(process)
+    until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_that_a_library_swallows_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow clears what Python code raises that it calls."""
     repository(tmp_path / "all", {"a.py": FLAGGED})
 
     def swallowing(_store: Store) -> None:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        if error is not None:
-            raise StoreError(error)
 
     monkeypatch.setattr(Store, "refresh", swallowing)
-    swept = sweep("all out")
+    monkeypatch.setattr(signals, "_PATIENCE", 60)  # this process is not to be ended
+    swept = Sweep(tmp_path, None)("all out")
     assert (swept.code, swept.out) == (130, "")
-    assert swept.err == "\ntonumpy: interrupted; the same command goes on where it stopped\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -699,7 +666,7 @@ def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
     script = 'trap "" INT; exec "$@"'
     run = subprocess.run(["sh", "-c", script, "sh", *command], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
-    assert "4 passed" in run.stdout
+    assert "3 passed" in run.stdout
 
 
 @pytest.mark.slow
@@ -721,4 +688,3 @@ def test_a_scheduler_that_goes_away_loses_nothing(cluster: Cluster, sweep: Sweep
     count = len(sweep.rows("repositories"))
     assert 0 < count < 20
     assert len(sweep.rows("findings")) == 30 * count
-    assert {row["kind"] for row in sweep.rows("failures")} == {"engine"}

@@ -1,9 +1,9 @@
 """Reads the commits, trees and files of a repository from git's objects, and from nothing else.
 
-A repository's configuration names programs, and the author of the repository wrote it. So git never sees it: it is run
-on a repository of our own that borrows the other's objects (git calls that an alternate). There are no remotes in it
-from which git could fetch what is missing, no replacements, no hooks and no filters. Names of branches and tags are
-looked up here, without git.
+A repository's configuration names programs, and the author of the repository wrote it. So git works in a bare
+repository of our own that borrows the other's objects (git calls that an alternate): there are no remotes in it from
+which git could fetch what is missing, no replacements, no hooks and no filters. In the other, git only says what a name
+stands for.
 """
 
 from __future__ import annotations
@@ -11,40 +11,36 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import write_own
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import BinaryIO
-
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_REVISION = re.compile(r"(?P<name>[^~^:]+)(?P<way>[~^][~^0-9]*)?")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/:\\]+@[^/:]+:")
-_PROTOCOLS = "https:http:ssh:git:file"
 _NAMES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
-_DEPTH = 5  # of names that stand for other names, as git has it
-_TO_FETCH = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_SSL_CERT", "GIT_SSL_CAINFO")  # variables of the user's
-
-# Name files of the user's, who may have good reason to keep them elsewhere; every other variable of git's goes.
-_OF_THE_USER = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 # The user's own settings are to run nothing in a stranger's folder, either.
 _OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_ATTRIBUTES = b"* -text -ident -working-tree-encoding\n"  # a file is checked out as the commit holds it
 
-FOLDER, LINK, SUBMODULE = "040000", "120000", "160000"
+# Variables of the user's that concern fetching; every other variable of git's goes.
+_TO_FETCH = (
+    *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_SSL_CERT", "GIT_SSL_CAINFO"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+)
+_FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file", "GIT_ASKPASS": "true", "GIT_TERMINAL_PROMPT": "0"}
+_READING = {
+    "GIT_ALLOW_PROTOCOL": "",  # none
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+
+
+LINK, SUBMODULE = b"120000", b"160000"
 
 
 class RepositoryError(Exception):
     """A repository, a revision or an object that cannot be read; the text says why."""
-
-
-class TreeEntry(NamedTuple):
-    """One path of a commit, in bytes as git has it."""
-
-    mode: str
-    object_id: str
-    path: bytes
 
 
 def is_url(source: str) -> bool:
@@ -52,49 +48,53 @@ def is_url(source: str) -> bool:
 
 
 def is_repository(path: str) -> bool:
-    return _git_folder(path) is not None
+    """True for a work tree and for a bare repository."""
+    return os.path.exists(os.path.join(path, ".git")) or (
+        os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects"))
+    )
 
 
 class Repository:
-    """A repository of our own in an empty folder, with the objects of `source`."""
+    """A repository of our own in a folder that is empty or missing, with the objects of `source`."""
 
     def __init__(self, folder: str, source: str) -> None:
         self._folder = folder
         self._source = source
-        self._own = None if is_url(source) else _git_folder(source)
-        if self._own is None and not is_url(source):
-            raise RepositoryError("is not a git repository" if os.path.isdir(source) else "there is no such folder")
-        self._write()
+        self._git_folder: str | None = None  # of a source on this machine
+        form, objects = "sha1", None
+        if not is_url(source):
+            if not is_repository(source):
+                raise RepositoryError("is not a git repository" if os.path.isdir(source) else "there is no such folder")
+            inner = os.path.join(source, ".git")
+            self._git_folder = inner if os.path.exists(inner) else source
+            asked = ("rev-parse", "--show-object-format", "--path-format=absolute", "--git-path", "objects")
+            form, objects = os.fsdecode(_git(asked, {"GIT_DIR": self._git_folder} | _READING)).splitlines()
+        os.makedirs(folder, exist_ok=True)
+        self.run("init", "--quiet", "--bare", "--template=", f"--object-format={form}")
+        os.makedirs(os.path.join(folder, "info"), exist_ok=True)
+        self.write_attributes(b"")
+        if objects is not None:
+            write_own(os.path.join(folder, "objects", "info", "alternates"), os.fsencode(f"{objects}\n"))
 
-    def _write(self) -> None:
-        for name in ("objects/info", "refs", "info"):
-            os.makedirs(os.path.join(self._folder, name))
-        wide = self._own is not None and _has_wide_ids(self._own)
-        _put(os.path.join(self._folder, "HEAD"), "ref: refs/heads/main\n")
-        _put(os.path.join(self._folder, "config"), _WIDE if wide else _PLAIN)
-        if self._own is not None:
-            objects = os.path.join(_common_folder(self._own), "objects")
-            _put(os.path.join(self._folder, "objects", "info", "alternates"), f"{objects}\n")
+    def write_attributes(self, more: bytes) -> None:
+        """Set the only attributes that count, whatever the files of a commit say."""
+        write_own(os.path.join(self._folder, "info", "attributes"), _ATTRIBUTES + more)
 
     def commit(self, revision: str | None) -> str:
         """The id of the commit that a revision names."""
-        if self._own is None:
-            return self._remote_commit(revision or "HEAD")
-        match = _REVISION.fullmatch(revision or "HEAD")
-        if match is None:
-            raise RepositoryError(f"`{revision}` is not the name of a commit")
-        start = _look_up(self._own, match["name"]) or match["name"]
-        if re.fullmatch(r"[0-9a-f]{4,64}", start) is None:
-            raise RepositoryError(f"there is no branch, tag or commit `{match['name']}`")
-        found = self._ask("rev-parse", "--verify", "--end-of-options", f"{start}{match['way'] or ''}^{{commit}}")
-        return found.decode().strip()
+        revision = revision or "HEAD"
+        if self._git_folder is None:
+            return self._remote_commit(revision)
+        asked = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        try:
+            return _git(asked, {"GIT_DIR": self._git_folder} | _READING).decode().strip()
+        except RepositoryError as error:
+            raise RepositoryError(f"there is no branch, tag or commit `{revision}`") from error
 
     def _remote_commit(self, revision: str) -> str:
         if _ID.fullmatch(revision):
             return revision
-        if revision.startswith("-"):
-            raise RepositoryError(f"`{revision}` is not the name of a commit")
-        answer = self._ask("ls-remote", "--", self._source, protocols=_PROTOCOLS).decode(errors="replace")
+        answer = self._fetching("ls-remote", "--", self._source).decode(errors="replace")
         ids = {name: object_id for object_id, _, name in (line.partition("\t") for line in answer.splitlines())}
         for form in _NAMES:
             name = form.format(revision)
@@ -104,187 +104,42 @@ class Repository:
 
     def fetch(self, commit: str) -> None:
         """Bring over the commit without its history; nothing to do where the objects are on this machine."""
-        if self._own is None:
+        if self._git_folder is None:
             more = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-gc")
-            self._ask("fetch", *more, "--", self._source, commit, protocols=_PROTOCOLS)
+            self._fetching("fetch", *more, "--", self._source, commit)
 
-    def tree(self, commit: str) -> list[TreeEntry]:
-        """All that a commit holds, folders too; RepositoryError for a path that could lead out of it."""
-        listed = []
-        for line in self._ask("ls-tree", "-r", "-t", "-z", "--full-tree", commit).split(b"\0")[:-1]:
-            about, _, path = line.partition(b"\t")
-            mode, _, object_id = about.decode().split(" ")
-            if any(part in (b"", b".", b"..") or part.lower() == b".git" for part in path.split(b"/")):
-                raise RepositoryError(f"a path that git would not check out: {os.fsdecode(path)}")
-            listed.append(TreeEntry(mode, object_id, path))
-        return listed
+    def _fetching(self, *arguments: str) -> bytes:
+        own = {name: os.environ[name] for name in _TO_FETCH if name in os.environ}
+        return _git(arguments, {"GIT_DIR": self._folder} | own | _FETCHING)
 
-    def contents(self, entries: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
-        """Each file with its bytes, one at a time."""
-        if not entries:
-            return
-        asked = os.path.join(self._folder, "asked")
-        _put(asked, "".join(f"{entry.object_id}\n" for entry in entries))
-        with open(asked, "rb") as stdin, self._start(("cat-file", "--batch", "--buffer"), stdin) as git:
-            assert git.stdout is not None
-            try:
-                for entry in entries:
-                    head = git.stdout.readline().split()
-                    if len(head) != 3 or head[1] != b"blob":
-                        path = os.fsdecode(entry.path)
-                        raise RepositoryError(f"the object of {path} is missing or damaged: {entry.object_id}")
-                    size = int(head[2])
-                    data = git.stdout.read(size + 1)
-                    if len(data) != size + 1:
-                        raise RepositoryError(f"the object of {os.fsdecode(entry.path)} is damaged: {entry.object_id}")
-                    yield entry, data[:-1]
-            finally:
-                git.kill()
+    def modes(self) -> dict[bytes, bytes]:
+        """The mode of each file in the index, by its path."""
+        lines = (line.partition(b"\t") for line in self.run("ls-files", "-z", "--stage").split(b"\0")[:-1])
+        return {path: about.partition(b" ")[0] for about, _, path in lines}
 
-    def write_index(self, commit: str, path: str) -> None:
-        """The index of a work tree that holds the commit."""
-        self._ask("read-tree", commit, index=path)
-
-    def ask(self, *arguments: str, stdin: bytes = b"", index: str | None = None) -> bytes:
-        return self._ask(*arguments, stdin=stdin, index=index)
-
-    def attributes(self, lines: Iterable[bytes]) -> None:
-        write_own(os.path.join(self._folder, "info", "attributes"), b"".join(lines))
-
-    def _ask(self, *arguments: str, stdin: bytes = b"", index: str | None = None, protocols: str = "") -> bytes:
-        try:
-            done = subprocess.run(
-                [_git(), *_OPTIONS, *arguments],
-                cwd=self._folder,
-                env=self._environment(index, protocols),
-                input=stdin,
-                capture_output=True,
-            )
-        except OSError as error:
-            raise RepositoryError(f"git cannot be run: {error.strerror}") from error
-        if done.returncode:
-            lines = [line for line in os.fsdecode(done.stderr).splitlines() if line.strip()]
-            reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), "".join(lines[:1]))
-            raise RepositoryError(reason or f"git {arguments[0]} ended with {done.returncode}")
-        return done.stdout
-
-    def _start(self, arguments: Sequence[str], stdin: BinaryIO) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [_git(), *_OPTIONS, *arguments],
-            cwd=self._folder,
-            env=self._environment(None, ""),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def _environment(self, index: str | None, protocols: str) -> dict[str, str]:
-        own = {"GIT_DIR": self._folder, "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
-        if index is not None:
-            own["GIT_INDEX_FILE"] = index
-        if protocols:
-            own |= {name: os.environ[name] for name in _TO_FETCH if name in os.environ}
-            own |= {"GIT_ALLOW_PROTOCOL": protocols, "GIT_ASKPASS": "true"}
-        else:  # what the user has set is for fetching, and must not change what is read
-            own |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        return _environment() | own
+    def run(self, *arguments: str, stdin: bytes = b"", tree: str | None = None) -> bytes:
+        """What a command of git's prints; `tree` is the work tree that the index stands for."""
+        own = {"GIT_DIR": self._folder} | _READING
+        return _git(arguments, own if tree is None else own | {"GIT_WORK_TREE": tree}, stdin, tree)
 
 
-_PLAIN = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
-_WIDE = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
-
-
-def _git() -> str:
-    git = _program()
-    if git is None:
+def _git(arguments: tuple[str, ...], own: dict[str, str], stdin: bytes = b"", folder: str | None = None) -> bytes:
+    program = _program()
+    if program is None:
         raise RepositoryError("git is not installed")
-    return git
-
-
-def _put(path: str, text: str) -> None:
-    write_own(path, os.fsencode(text))
-
-
-def _git_folder(path: str) -> str | None:
-    """The folder in which a working or bare repository keeps HEAD; `.git` may be a file that names another folder."""
-    for folder in (os.path.join(path, ".git"), path):
-        if os.path.isfile(folder):
-            named = _first_line(folder)
-            if named is None or not named.startswith("gitdir: "):
-                continue
-            folder = os.path.normpath(os.path.join(path, named.removeprefix("gitdir: ")))
-        if os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(
-            os.path.join(_common_folder(folder), "objects")
-        ):
-            return os.path.abspath(folder)
-    return None
-
-
-def _common_folder(folder: str) -> str:
-    """The folder of the objects and the branches, which worktrees of one repository share."""
-    named = _first_line(os.path.join(folder, "commondir"))
-    return os.path.abspath(folder if named is None else os.path.join(folder, named))
-
-
-def _look_up(folder: str, name: str) -> str | None:
-    """The id that a branch, a tag or HEAD stands for."""
-    if name == "@":
-        name = "HEAD"
-    packed = _packed(_common_folder(folder))
-    for form in _NAMES:
-        full = form.format(name)
-        for _ in range(_DEPTH):
-            if ".." in full or full.startswith("/"):
-                break
-            said = _first_line(os.path.join(folder, full)) or _first_line(os.path.join(_common_folder(folder), full))
-            said = said or packed.get(full)
-            if said is None:
-                break
-            if _ID.fullmatch(said):
-                return said
-            if not said.startswith("ref: "):
-                break
-            full = said.removeprefix("ref: ").strip()
-    return None
-
-
-def _packed(folder: str) -> dict[str, str]:
-    try:
-        with open(os.path.join(folder, "packed-refs"), encoding="utf-8", errors="surrogateescape") as stream:
-            pairs = [line.rstrip("\n").split(" ", 1) for line in stream if line[:1] not in "#^"]
-    except OSError:
-        return {}
-    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
-
-
-def _has_wide_ids(folder: str) -> bool:
-    """True if the ids are those of SHA-256."""
-    found = _look_up(folder, "HEAD") or next(iter(_packed(_common_folder(folder)).values()), "")
-    return len(found) == 64
-
-
-def _first_line(path: str) -> str | None:
-    """None where there is no such regular file: a pipe in its place would keep us for ever."""
-    if not os.path.isfile(path):
-        return None
-    try:
-        with open(path, "rb") as stream:
-            return os.fsdecode(stream.readline(4096)).rstrip("\r\n")
-    except OSError:
-        return None
-
-
-def _environment() -> dict[str, str]:
-    """Our own environment without what tells git of a repository; nothing is fetched and no password is asked for."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_") or name in _OF_THE_USER
-    }
-    return kept | {
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "",  # none
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_")}
+    done = subprocess.run(
+        [program, *_OPTIONS, *arguments],
+        cwd=folder,
+        env=kept | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"} | own,
+        input=stdin,
+        capture_output=True,
+    )
+    if done.returncode:
+        lines = [line for line in os.fsdecode(done.stderr).splitlines() if line.strip()]
+        reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), "".join(lines[:1]))
+        raise RepositoryError(reason or f"git {arguments[0]} ended with {done.returncode}")
+    return done.stdout
 
 
 def _program() -> str | None:

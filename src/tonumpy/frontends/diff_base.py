@@ -1,7 +1,7 @@
 """Leaves out of a report what stands on lines that have not changed since a commit: takes both, returns the rest.
 
-git is asked for the commit's files and for differences of texts in a repository of our own, which borrows the objects
-of the other: its configuration, attributes, hooks and filters are not read, and nothing is fetched.
+git is asked for differences in a repository of our own, which borrows the objects of the other: its configuration,
+attributes, hooks and filters are not read, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import os
 import re
 import tempfile
 from contextlib import AbstractContextManager, ExitStack
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.git_objects import FOLDER, LINK, SUBMODULE, Repository, RepositoryError
+from tonumpy.boundary.git_objects import Repository, RepositoryError
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 _HUNK = re.compile(rb"^@@ -[0-9,]+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _AS_THEY_ARE = ("--no-ext-diff", "--no-textconv", "--no-color", "--text", "--unified=0", "--ignore-cr-at-eol")
+_CHANGED_FILES = ("diff-index", "--cached", "-z", "--find-renames", "--no-ext-diff")
 
 
 class DiffBase(AbstractContextManager["DiffBase"]):
@@ -34,7 +34,6 @@ class DiffBase(AbstractContextManager["DiffBase"]):
         self._revision = revision
         self._stack = ExitStack()
         self._bases: dict[str, _Base | None] = {}
-        self._rows: dict[str, list[range] | None] = {}
         if not revision:  # of a variable that is not set
             raise ConfigError("--diff-base: no commit is named")
         top = root_of(os.curdir)
@@ -53,96 +52,85 @@ class DiffBase(AbstractContextManager["DiffBase"]):
 
     def only_new(self, report: Report) -> tuple[Report, int]:
         """The report with the findings that are on a changed line, and how many are on none."""
-        kept = [finding for finding in report.findings if self._is_new(finding, report)]
+        rows: dict[str, list[range] | None] = {}
+        files: dict[str, list[str]] = {}
+        for filename in {finding.filename for finding in report.findings}:
+            top = root_of(os.path.dirname(real_path(filename)))
+            rows[filename] = None
+            if top is not None:
+                files.setdefault(top, []).append(filename)
+        for top, filenames in files.items():
+            rows |= self._changed_rows(top, filenames, report)
+        kept = [finding for finding in report.findings if _is_new(finding, rows[finding.filename])]
         return report._replace(findings=kept), len(report.findings) - len(kept)
 
-    def _is_new(self, finding: Finding, report: Report) -> bool:
-        start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)  # in the JSON of a notebook
-        if finding.filename not in self._rows:
-            self._rows[finding.filename] = self._changed_rows(finding.filename, report)
-        rows = self._rows[finding.filename]
-        return rows is None or any(each.start <= end.row and start.row < each.stop for each in rows)
-
-    def _changed_rows(self, filename: str, report: Report) -> list[range] | None:
-        """None for a file that is new, or in a repository without such a commit."""
-        path = real_path(filename)
-        top = root_of(os.path.dirname(path))
-        if top is None or report.read is None:
-            return None
+    def _changed_rows(self, top: str, filenames: list[str], report: Report) -> dict[str, list[range] | None]:
+        """By file; None for one that is new, or in a repository without such a commit."""
         if top not in self._bases:
             try:
                 self._bases[top] = self._base(top)
             except RepositoryError:  # a repository in the repository
                 self._bases[top] = None
         base = self._bases[top]
-        if base is None:
-            return None
+        if base is None or report.read is None:
+            return {}
+        paths = {os.fsencode(os.path.relpath(real_path(name), top)): name for name in filenames}
         try:
-            return base.changed_rows(os.fsencode(os.path.relpath(path, top)), report.read(filename))
+            found = base.changed_rows({path: report.read(name) for path, name in paths.items()})
         except RepositoryError as error:
-            raise ConfigError(f"--diff-base {self._revision}: {filename}: {error}") from error
+            raise ConfigError(f"--diff-base {self._revision}: {error}") from error
+        return {name: found[path] for path, name in paths.items()}
 
     def _base(self, top: str) -> _Base:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tonumpy-", ignore_cleanup_errors=True))
         return _Base(Repository(folder, top), self._revision, top)
 
 
+def _is_new(finding: Finding, rows: list[range] | None) -> bool:
+    start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)  # in the JSON of a notebook
+    return rows is None or any(each.start <= end.row and start.row < each.stop for each in rows)
+
+
 class _Base:
     """The commit of one repository that its files are compared with."""
 
     def __init__(self, repository: Repository, revision: str, top: str) -> None:
-        self._repository = repository
-        self._top = os.fsencode(top)
+        self._run = repository.run
+        self._top = top
         self._commit = repository.commit(revision)
         try:
-            self._head = repository.commit("HEAD")
-            self._commit = repository.ask("merge-base", self._commit, self._head).decode().strip()
+            head = repository.commit("HEAD")
+            self._commit = self._run("merge-base", self._commit, head).decode().strip()
         except RepositoryError:
-            self._head = self._commit  # no common history in sight, as in a shallow clone
+            pass  # no common history in sight, as in a shallow clone
 
-    @cached_property
-    def _files(self) -> dict[bytes, str]:
-        """The object of each file."""
-        entries = self._repository.tree(self._commit)
-        return {each.path: each.object_id for each in entries if each.mode not in (FOLDER, LINK, SUBMODULE)}
+    def changed_rows(self, files: dict[bytes, bytes]) -> dict[bytes, list[range] | None]:
+        """The changed rows of files with their content now; None for a file that the commit does not hold.
 
-    @cached_property
-    def _former_names(self) -> dict[bytes, bytes]:
-        """The former names of files that have been renamed since, by their new ones."""
-        asked = ("diff-tree", "-r", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-ext-diff")
-        words = self._repository.ask(*asked, self._commit, self._head).split(b"\0")
-        return dict(zip(words[2::3], words[1::3], strict=False))
+        The index gets these files, and loses all that are gone from the work tree: git finds the renames among both.
+        """
+        self._run("read-tree", self._commit)
+        gone = self._run("ls-files", "-z", "--deleted", tree=self._top).split(b"\0")[:-1]
+        now = {
+            path: self._run("hash-object", "-w", "--no-filters", "--stdin", stdin=data) for path, data in files.items()
+        }
+        zero = b"0" * len(next(iter(now.values())).strip())
+        rows = [b"0 %s\t%s\0" % (zero, path) for path in gone if path not in files]
+        rows += [b"100644 %s\t%s\0" % (object_id.strip(), path) for path, object_id in now.items()]
+        self._run("update-index", "-z", "--index-info", stdin=b"".join(rows))
+        found: dict[bytes, list[range] | None] = {path: [] for path in files}
+        words = iter(self._run(*_CHANGED_FILES, self._commit).split(b"\0"))
+        for word in words:
+            if word.startswith(b":"):
+                _, _, before, after, status = word.decode().split(" ")
+                path = next(words)
+                if status.startswith("R"):
+                    path = next(words)
+                if path in files:
+                    found[path] = self._changed_between(before, after) if status[0] in "MR" else None
+        return found
 
-    @cached_property
-    def _gone(self) -> list[str]:
-        """The objects of the files that are no longer there, as those that were moved and not committed yet."""
-        moved = {before for now, before in self._former_names.items() if self._is_there(now)}
-        files = self._files.items()
-        return [object_id for path, object_id in files if path not in moved and not self._is_there(path)]
-
-    def _is_there(self, path: bytes) -> bool:
-        return os.path.lexists(os.path.join(self._top, path))
-
-    def _moved_from(self, after: str) -> str | None:
-        """The object that a moved file had, by git's own measure of what is a rename."""
-        trees = [self._tree("gone", self._gone), self._tree("now", [after])]
-        words = self._repository.ask(
-            "diff-tree", "-z", "--find-renames", "--diff-filter=R", "--name-status", "--no-ext-diff", *trees
-        ).split(b"\0")
-        return self._gone[int(words[1].partition(b"-")[2])] if len(words) > 2 else None
-
-    def _tree(self, name: str, object_ids: list[str]) -> str:
-        names = (f"100644 blob {each}\t{name}-{number}\n" for number, each in enumerate(object_ids))
-        return self._repository.ask("mktree", stdin="".join(names).encode()).decode().strip()
-
-    def changed_rows(self, path: bytes, data: bytes) -> list[range] | None:
-        before = self._files.get(path) or self._files.get(self._former_names.get(path, b""))
-        if before is None and not self._gone:
-            return None
-        after = self._repository.ask("hash-object", "-w", "--no-filters", "--stdin", stdin=data).decode().strip()
-        before = before or self._moved_from(after)
-        if before is None:
-            return None
-        found = self._repository.ask("diff", *_AS_THEY_ARE, before, after)
+    def _changed_between(self, before: str, after: str) -> list[range]:
+        found = self._run("diff", *_AS_THEY_ARE, before, after)
         hunks = ((int(start), int(count or b"1")) for start, count in _HUNK.findall(found))
         return [range(start, start + count) for start, count in hunks if count]

@@ -14,16 +14,14 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from tonumpy.findings import SourceError
 from tonumpy.report.parts.summary import summary_of_check
 from tonumpy.rules import all_rules
-from tonumpy.text.reading import read_regular
-from tonumpy.text.source import Source
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from tonumpy.findings import Finding, Fix
     from tonumpy.report import Report
+    from tonumpy.text.source import Source
 
 _AROUND = 2  # lines shown before and after a finding
 _LONGEST = 1_000  # characters shown of a line
@@ -32,7 +30,7 @@ _KINDS = {"safe": "safe", "unsafe": "unsafe", "display-only": "hand"}
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     style, script = _part("report.css"), _part("report.js")
-    files = _Files()
+    files = _Files(report)
     findings = [files.entry(finding) for finding in report.findings]
     found = {finding.code for finding in report.findings}
     rules = {
@@ -79,12 +77,14 @@ def _shown(text: str) -> str:
 class _Files:
     """The files of the findings, each with the lines that are shown of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Report) -> None:
         self.entries: list[dict[str, object]] = []
-        self._known: dict[tuple[str, int | None], tuple[int, Source | None, dict[int, str]]] = {}
+        self._report = report
+        self._known: dict[tuple[str, int | None], tuple[int, dict[int, str]]] = {}
 
     def entry(self, finding: Finding) -> dict[str, object]:
-        index, source, lines = self._file(finding.filename, finding.cell and finding.cell.number)
+        index, lines = self._file(finding.filename, finding.cell and finding.cell.number)
+        source = self._report.source_of(finding)
         entry: dict[str, object] = {
             "file": index,
             "cell": finding.cell and finding.cell.number,
@@ -97,7 +97,7 @@ class _Files:
             "confidence": finding.confidence,
             "evidence": [_shown(ground.words_with_place) for ground in finding.evidence],
         }
-        if source is not None and finding.end.row <= len(source.line_starts):
+        if source is not None:
             first = max(1, finding.start.row - _AROUND)
             last = min(len(source.line_starts), finding.end.row + _AROUND)
             lines.update((row, _cut(source.line(row).rstrip("\r\n"))) for row in range(first, last + 1))
@@ -106,27 +106,12 @@ class _Files:
                 entry["patch"] = _patch(source, finding.fix)
         return entry
 
-    def _file(self, filename: str, cell: int | None) -> tuple[int, Source | None, dict[int, str]]:
+    def _file(self, filename: str, cell: int | None) -> tuple[int, dict[int, str]]:
         if (filename, cell) not in self._known:
             lines: dict[int, str] = {}
-            self._known[filename, cell] = (len(self.entries), _read(filename, cell), lines)
+            self._known[filename, cell] = (len(self.entries), lines)
             self.entries.append({"name": _shown(filename).replace(os.sep, "/"), "lines": lines})
         return self._known[filename, cell]
-
-
-def _read(filename: str, cell: int | None) -> Source | None:
-    """None for what was read from standard input, or has gone since it was checked."""
-    try:
-        data = read_regular(filename)
-        return Source(data, filename) if cell is None else Source.from_text(_cell(data, filename, cell), filename)
-    except (OSError, SourceError):
-        return None
-
-
-def _cell(notebook: bytes, filename: str, number: int) -> str:
-    from tonumpy.text.notebooks import Notebook  # start-up: only where one has a finding
-
-    return Notebook(notebook, filename).cell(number)
 
 
 def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""The values that travel between the command, the workers of the cluster and the processes that read repositories."""
+"""The values that travel between the command and the processes that read repositories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ class Orders(NamedTuple):
 
     check: tuple[str, ...]
     fix: tuple[str, ...] | None
-    scratch: str  # a folder of this run's own, on whichever machine a task runs
     seconds: float  # limits of a task
     memory: int  # bytes
 
@@ -51,9 +50,9 @@ class Entry(NamedTuple):
     """
 
     said: dict[str, Any]
-    line: str | None
-    context: str | None
-    context_row: int | None
+    line: str | None = None
+    context: str | None = None
+    context_row: int | None = None
 
 
 class Failure(NamedTuple):
@@ -63,16 +62,8 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Cost(NamedTuple):
-    """The cost of a task."""
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    memory: int = 0  # bytes, the most that was held at a time
-
-
 class Reply(NamedTuple):
-    """The result of a task."""
+    """The result of a task, and its cost; `memory` is the most that was held at a time, in bytes."""
 
     commit: str | None = None
     known: bool = False  # the commit is one of those that were done
@@ -82,4 +73,6 @@ class Reply(NamedTuple):
     errors: tuple[Entry, ...] = ()
     patch: bytes | None = None
     failure: Failure | None = None
-    cost: Cost = Cost()
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory: int = 0

@@ -1,15 +1,13 @@
-"""Makes one patch for `git am` of the repaired files of a commit, and tries it out before handing it over."""
+"""Makes one patch for `git am` of the repaired files of a commit."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import LINK, RepositoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from tonumpy.boundary.git_objects import Repository
 
@@ -18,54 +16,27 @@ _SUBJECT = b"Take tensors off the graph and to the CPU before they become arrays
 _OPTIONS = ("--stdout", "--no-signature", "--no-renames", "--full-index", "--binary", "--no-ext-diff", "-1")
 
 
-class Changed(NamedTuple):
-    """A file that is repaired, and what it should hold."""
-
-    path: bytes
-    new: bytes
-
-
-def make_patch(repository: Repository, commit: str, changes: Sequence[Changed]) -> bytes:
-    """The patch, the same bytes for the same commit and changes. RepositoryError if git would make something else of
-    it.
+def make_patch(repository: Repository, commit: str, changes: Mapping[bytes, bytes]) -> bytes:
+    """The patch, the same bytes for the same commit and changes: the new bytes of each file, by its path.
 
     Files with carriage returns come as binary patches: `git am` takes the carriage returns out of all others.
     """
-    modes = {entry.path: entry.mode for entry in repository.tree(commit)}
-    changes = sorted(changes)
-    if any(modes.get(change.path) in (None, LINK) for change in changes):
+    modes = repository.modes()
+    if any(modes.get(path) in (None, LINK) for path in changes):
         raise RepositoryError("a repaired file is not one of the commit's")
-    repository.attributes(b"%s -diff\n" % _pattern(change.path) for change in changes if b"\r" in change.new)
-    repaired = _commit(repository, commit, changes, modes)
-    patch = repository.ask("-c", "core.quotePath=true", "format-patch", *_OPTIONS, repaired)
-    _try_out(repository, commit, repaired, patch)
-    return patch
-
-
-def _commit(repository: Repository, parent: str, changes: Sequence[Changed], modes: dict[bytes, str]) -> str:
-    date = repository.ask("show", "--no-patch", "--format=%cd", "--date=raw", parent).strip()
+    binary = (b"%s -diff\n" % _pattern(path) for path, new in changes.items() if b"\r" in new)
+    repository.write_attributes(b"".join(binary))
+    date = repository.run("show", "--no-patch", "--format=%cd", "--date=raw", commit).strip()
     parts = [
         b"commit refs/heads/repaired\n",
         b"author %s %s\ncommitter %s %s\n" % (_AUTHOR, date, _AUTHOR, date),
         b"data %d\n%s\n" % (len(_SUBJECT), _SUBJECT),
-        b"from %s\n" % parent.encode(),
+        b"from %s\n" % commit.encode(),
     ]
-    for change in changes:
-        parts.append(b"M %s inline %s\n" % (modes[change.path].encode(), _quoted(change.path)))
-        parts.append(b"data %d\n%s\n" % (len(change.new), change.new))
-    repository.ask("fast-import", "--quiet", "--force", stdin=b"".join(parts))
-    return repository.ask("rev-parse", "--verify", "refs/heads/repaired").decode().strip()
-
-
-def _try_out(repository: Repository, commit: str, repaired: str, patch: bytes) -> None:
-    """Applied to the commit, as `git am` would, it must give the very tree that was meant."""
-    with tempfile.TemporaryDirectory() as folder:
-        index = os.path.join(folder, "index")
-        repository.write_index(commit, index)
-        repository.ask("apply", "--cached", stdin=patch.replace(b"\r\n", b"\n"), index=index)
-        made = repository.ask("write-tree", index=index).strip()
-    if made != repository.ask("rev-parse", f"{repaired}^{{tree}}").strip():
-        raise RepositoryError("the patch does not give the files that were meant")
+    for path, new in sorted(changes.items()):
+        parts.append(b"M %s inline %s\ndata %d\n%s\n" % (modes[path], _quoted(path), len(new), new))
+    repository.run("fast-import", "--quiet", stdin=b"".join(parts))
+    return repository.run("format-patch", *_OPTIONS, "refs/heads/repaired")
 
 
 def _quoted(path: bytes) -> bytes:

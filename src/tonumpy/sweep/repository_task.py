@@ -6,9 +6,12 @@ import json
 import os
 import pickle
 import resource
+import signal
 import sys
+import threading
 import time
 import traceback
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
@@ -20,35 +23,33 @@ from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.frontends.disk import read
 from tonumpy.report import json as json_report
 from tonumpy.sweep.layout import lay_out
-from tonumpy.sweep.messages import Cost, Entry, Failure, Reply
-from tonumpy.sweep.patches import Changed, make_patch
+from tonumpy.sweep.messages import Entry, Failure, Reply
+from tonumpy.sweep.patches import make_patch
+from tonumpy.sweep.worker import REPLY
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, TypeVar
+    from typing import Any
 
     from tonumpy.frontends.work import Run
+    from tonumpy.report import Report
     from tonumpy.sweep.messages import Kind, Request
 
-    _T = TypeVar("_T")
-
-TREE, GIT = "tree", "git"
 _AROUND = 2  # lines that are kept before and after a finding
 
 
 def main() -> None:
-    """Answer the request on standard input on standard output. The working folder is empty and thrown away later."""
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing else may come between
+    """Answer the request on standard input in a file of the working folder, which is thrown away later."""
     request: Request = pickle.load(sys.stdin.buffer)
-    start, cpu = time.monotonic(), _cpu_seconds()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    start, work = time.monotonic(), os.getcwd()
     try:
-        reply = perform(request, os.getcwd())
+        reply = perform(request, work)
     except RepositoryError as error:
         reply = _failed("unreadable", str(error))
     except ConfigError as error:
-        reply = _failed("configuration", _relative(str(error), os.getcwd()))
+        reply = _failed("configuration", str(error).replace(f"{os.getcwd()}{os.sep}", ""))
     except MemoryError:
         reply = _failed("memory", "no memory was left")
     except OSError as error:
@@ -57,45 +58,43 @@ def main() -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
         reply = _failed("died", f"internal error: {type(error).__name__}: {error} ({place})")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    cost = Cost(time.monotonic() - start, _cpu_seconds() - cpu, memory)
-    with replies:
-        pickle.dump(reply._replace(cost=cost), replies)
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]  # git is a child
+    cpu_seconds = sum(each.ru_utime + each.ru_stime for each in used)
+    reply = reply._replace(seconds=time.monotonic() - start, cpu_seconds=cpu_seconds, memory=used[0].ru_maxrss * 1024)
+    write_own(os.path.join(work, REPLY), pickle.dumps(reply))
+
+
+def _end_with_parent() -> None:
+    """Nothing more is written to standard input: it ends when the process that holds its other end does."""
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _failed(kind: Kind, reason: str) -> Reply:
     return Reply(failure=Failure(kind, reason))
 
 
-def _cpu_seconds() -> float:
-    """The CPU seconds of this process, and of git."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
 def perform(request: Request, work: str) -> Reply:
     """Find out the commit, lay it out in `work`, and run the commands on it."""
-    repository = Repository(os.path.join(work, GIT), request.target.source)
+    repository = Repository(os.path.join(work, "git"), request.target.source)
     commit = repository.commit(request.target.revision)
     if commit in request.done:
         return Reply(commit, known=True)
     repository.fetch(commit)
+    repository.run("read-tree", commit)
     # The search for settings goes on above a repository; it ends here, and not at what lies about in a common folder.
     write_own(os.path.join(work, "pyproject.toml"), b"[tool.tonumpy]\n")
-    files = lay_out(repository, commit, os.path.join(work, TREE))
-    os.chdir(os.path.join(work, TREE))
+    files = lay_out(repository, os.path.join(work, "tree"))
+    os.chdir(os.path.join(work, "tree"))
     orders = request.orders
-    paths = [] if request.target.folder is None else [request.target.folder]
-    run = _run("check", orders.check, paths)
+    run = _run("check", orders.check, [] if request.target.folder is None else [request.target.folder])
     report = run.report()
-    findings = _entries(json_report.render(report._replace(errors=[]), colour=False))
-    errors = _entries(json_report.render(report._replace(findings=[]), colour=False))
     repairable = sorted({finding.filename for finding in report.findings if finding.fix})
     changes = _run("fix", orders.fix, repairable).changes if orders.fix is not None and repairable else []
-    changed = [Changed(os.fsencode(os.path.normpath(path)), change.new) for path, change in changes]
+    changed = {os.fsencode(os.path.normpath(path)): change.new for path, change in changes}
     patch = make_patch(repository, commit, changed) if changed else None
-    candidates = len(run.outcomes)
-    return Reply(commit, False, files, candidates, tuple(findings), tuple(errors), patch)
+    findings = _entries(report._replace(errors=[]))
+    return Reply(commit, False, files, len(run.outcomes), findings, _entries(report._replace(findings=[])), patch)
 
 
 # What holds of a commit, whatever was seen of it: a record of observations is none of its files.
@@ -107,48 +106,33 @@ def _run(command: str, options: Sequence[str], paths: Sequence[str]) -> Run:
     return cli.process_files(parse_arguments(words), command)
 
 
-def _entries(rendered: str) -> list[Entry]:
-    here = os.getcwd()
-    sources: dict[str, Source | None] = {}
-    entries = []
-    for said in json.loads(rendered):
-        path = said["filename"]
-        if path not in sources:
-            sources[path] = _source(path)
-        source = sources[path] if said["cell"] is None else None  # the rows in a cell are the cell's own
-        entries.append(Entry(_relative(said, here), *(_lines(source, said) if source else (None, None, None))))
-    return entries
+def _entries(report: Report) -> tuple[Entry, ...]:
+    """What the JSON report says, without the name of the folder that the repository was laid out in."""
+    rendered = json_report.render(report, colour=False)
+    said = json.loads(rendered.replace(json.dumps(f"{os.getcwd()}{os.sep}")[1:-1], ""))
+    return tuple(_with_lines(each) for each in said)
 
 
+def _with_lines(said: dict[str, Any]) -> Entry:
+    """With the line that is named, the lines around it, and the row of the first of these."""
+    if said["cell"] is not None:  # the rows in a cell are the cell's own
+        return Entry(said)
+    source = _source(said["filename"])
+    edits = said["fix"]["edits"] if said["fix"] else []
+    rows = [place[name]["row"] for place in (said, *edits) for name in ("location", "end_location")]
+    if source is None or max(rows) > len(source.line_starts):
+        return Entry(said)
+    first, last = max(1, min(rows) - _AROUND), min(len(source.line_starts), max(rows) + _AROUND)
+    texts = [source.line(row).rstrip("\r\n") for row in range(first, last + 1)]
+    return Entry(said, texts[said["location"]["row"] - first], "\n".join(texts), first)
+
+
+@cache
 def _source(path: str) -> Source | None:
     try:
         return Source(read(path), path)
     except SourceError:
         return None
-
-
-def _lines(source: Source, said: dict[str, Any]) -> tuple[str | None, str | None, int | None]:
-    """The line that is named, the lines around it, and the row of the first of these."""
-    edits = said["fix"]["edits"] if said["fix"] else []
-    rows = [place[name]["row"] for place in (said, *edits) for name in ("location", "end_location")]
-    count = len(source.line_starts)
-    if max(rows) > count:
-        return None, None, None
-    first, last = max(1, min(rows) - _AROUND), min(count, max(rows) + _AROUND)
-    texts = [source.line(row).rstrip("\r\n") for row in range(first, last + 1)]
-    return texts[said["location"]["row"] - first], "\n".join(texts), first
-
-
-def _relative(said: _T, here: str) -> _T:
-    """All texts without the name of the folder that the repository was laid out in."""
-    made: object = said
-    if isinstance(said, str):
-        made = said.replace(f"{here}{os.sep}", "")
-    elif isinstance(said, dict):
-        made = {name: _relative(value, here) for name, value in said.items()}
-    elif isinstance(said, list):
-        made = [_relative(each, here) for each in said]
-    return made  # type: ignore[return-value]
 
 
 if __name__ == "__main__":

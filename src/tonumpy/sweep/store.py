@@ -1,4 +1,5 @@
 """Keeps what is known of repositories as a data set of Parquet files, and reads what an earlier run left in it.
+ConfigError where a file of it cannot be read or written.
 
     OUT/findings/run=RUN/KEY.parquet      a row a finding
     OUT/repositories/run=RUN/KEY.parquet  one row: the repository at a commit is done; written last
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tonumpy.boundary.output import write_file
+from tonumpy.boundary.output import write_own
+from tonumpy.config import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,10 +61,6 @@ FAILURES = pa.schema(
 _TABLES = {"findings": FINDINGS, "repositories": REPOSITORIES, "failures": FAILURES}
 
 
-class StoreError(Exception):
-    """The data set cannot be read or written; the text names the file."""
-
-
 class Done(NamedTuple):
     """A repository at a commit of which everything is in the data set. `patch` is None where none was asked for."""
 
@@ -95,7 +93,7 @@ class Store:
             try:
                 os.makedirs(self._path(table, ""), exist_ok=True)
             except OSError as error:
-                raise StoreError(f"{self._path(table, '')}: {error.strerror}") from error
+                raise ConfigError(f"{self._path(table, '')}: {error.strerror}") from error
             self._write(table, "none", [])  # so that a table can be asked that holds nothing yet
 
     def refresh(self) -> None:
@@ -122,28 +120,34 @@ class Store:
             self._write("failures", key, [place | revision | _error(entry) for entry in reply.errors])
         done = Done(reply.commit, len(reply.findings), len(reply.errors), patch)
         row: dict[str, Any] = {"revision": target.revision, "files": reply.files, "candidates": reply.candidates}
-        row |= {"findings": done.findings, "errors": done.errors, "patch": patch, **reply.cost._asdict()}
+        row |= {"findings": done.findings, "errors": done.errors, "patch": patch}
+        row |= {"seconds": reply.seconds, "cpu_seconds": reply.cpu_seconds, "memory": reply.memory}
         row["finished"] = datetime.datetime.now(datetime.timezone.utc)
         self._write("repositories", key, [place | row])
-        self._remove("failures", _failure_key(target))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path("failures", _failure_key(target)))
         self._done.setdefault((target.repository, target.folder), {})[reply.commit] = done
         return done
 
-    def fail(self, target: Target, commit: str | None, failure: Failure) -> None:
-        row = {"repository": target.repository, "revision": target.revision, "folder": target.folder, "commit": commit}
+    def fail(self, target: Target, failure: Failure) -> None:
+        row = {"repository": target.repository, "revision": target.revision, "folder": target.folder}
         self._write("failures", _failure_key(target), [row | failure._asdict()])
 
     def kept(self, places: Iterable[tuple[Target, str]]) -> Iterator[Kept]:
         """All that is known of repositories at commits, in their order, as `check` reports it."""
         for target, commit in places:
             key = _key(target.repository, commit, target.folder)
+            rows = [(row, table == "failures") for table in ("findings", "failures") for row in self._read(table, key)]
             kept = [
-                Kept(target.repository, commit, False, json.loads(row["report"]), row["context"], row["context_row"])
-                for row in self._read("findings", key)
-            ]
-            kept += [
-                Kept(target.repository, commit, True, json.loads(row["report"]), None, None)
-                for row in self._read("failures", key)
+                Kept(
+                    target.repository,
+                    commit,
+                    is_error,
+                    json.loads(row["report"]),
+                    row.get("context"),
+                    row.get("context_row"),
+                )
+                for row, is_error in rows
             ]
             yield from sorted(kept, key=lambda each: str(each.said["filename"]))
 
@@ -154,7 +158,7 @@ class Store:
         try:
             rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
         except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"{path}: {error}") from error
+            raise ConfigError(f"{path}: {error}") from error
         return rows
 
     def _path(self, table: str, key: str) -> str:
@@ -171,17 +175,9 @@ class Store:
         sink = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(clean, schema=schema), sink, compression="zstd")
         try:
-            write_file(path, sink.getvalue().to_pybytes(), kind="table", replaces=_is_table)
+            write_own(path, sink.getvalue().to_pybytes())
         except OSError as error:
-            raise StoreError(f"{path}: {error.strerror or error}") from error
-
-    def _remove(self, table: str, key: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._path(table, key))
-
-
-def _is_table(data: bytes) -> bool:
-    return data.startswith(b"PAR1")
+            raise ConfigError(f"{path}: {error.strerror or error}") from error
 
 
 def _key(*parts: str | None) -> str:
@@ -200,36 +196,28 @@ def _storable(text: str | None) -> str | None:
 def _finding(entry: Entry) -> dict[str, Any]:
     said = entry.said
     fix = said["fix"] or {}
-    evidence = said.get("evidence")
-    return {
-        "path": said["filename"],
+    return _place(said) | {
         "cell": said["cell"],
-        "row": said["location"]["row"],
-        "column": said["location"]["column"],
         "end_row": said["end_location"]["row"],
         "end_column": said["end_location"]["column"],
         "code": said["code"],
         "name": said["name"],
-        "confidence": said.get("confidence"),
+        "confidence": said["confidence"],
         "certainty": said.get("certainty"),
         "applicability": fix.get("applicability"),
         "message": said["message"],
         "fix": fix.get("message"),
-        "evidence": evidence if evidence is None or isinstance(evidence, str) else json.dumps(evidence),
+        "evidence": json.dumps(said["evidence"]),
         "line": entry.line,
         "context": entry.context,
         "context_row": entry.context_row,
-        "report": json.dumps(said),
     }
 
 
 def _error(entry: Entry) -> dict[str, Any]:
-    said = entry.said
-    return {
-        "path": said["filename"],
-        "row": said["location"]["row"],
-        "column": said["location"]["column"],
-        "kind": said["name"],
-        "reason": said["message"],
-        "report": json.dumps(said),
-    }
+    return _place(entry.said) | {"kind": entry.said["name"], "reason": entry.said["message"]}
+
+
+def _place(said: dict[str, Any]) -> dict[str, Any]:
+    place = said["location"]
+    return {"path": said["filename"], "row": place["row"], "column": place["column"], "report": json.dumps(said)}

@@ -1,4 +1,4 @@
-"""Runs a request in a worker of the cluster: a process of its own reads the repository, within limits."""
+"""Runs a request in a process of its own, which reads the repository within limits."""
 
 from __future__ import annotations
 
@@ -9,61 +9,60 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import psutil
 
-from tonumpy.sweep.folders import remove_folder
-from tonumpy.sweep.messages import Cost, Failure, Reply
+from tonumpy.sweep.messages import Failure, Reply
+from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from tonumpy.sweep.messages import Orders, Request
 
+REPLY = "reply"  # the file in the process's folder
 _GLANCE = 0.05  # seconds between two looks at how much memory a task holds
+stopping = threading.Event()  # set where the command ends before its tasks
 
 
 def run_task(request: Request) -> Reply:
     """Run the task. A process that exhausts memory or time, or dies, takes nothing with it."""
-    os.makedirs(request.orders.scratch, mode=0o700, exist_ok=True)
-    work = tempfile.mkdtemp(dir=request.orders.scratch)
+    work = tempfile.mkdtemp(prefix="tonumpy-sweep-")
     start = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "tonumpy.sweep.repository_task"],
         cwd=work,
-        env=os.environ | {"PYTHONHASHSEED": "0"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,  # stays open: the process ends with this one
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,  # the warnings of a command are for who started it
         start_new_session=True,  # so that git ends with it
     )
-    to_send: bytes | None = pickle.dumps(request)
-    most = 0
     try:
-        while True:
-            try:
-                answer, _ = process.communicate(to_send, timeout=_GLANCE)
-                break
-            except subprocess.TimeoutExpired:
-                to_send = None  # it goes on with what it was given
-                most = max(most, _memory(process.pid))
-                failure = _exceeded(request.orders, most, time.monotonic() - start)
-                if failure is not None:
-                    return Reply(failure=failure, cost=Cost(time.monotonic() - start, 0.0, most))
-        reply: Reply = pickle.loads(answer)
-    except (EOFError, pickle.UnpicklingError, OSError):
-        failure = Failure("died", "its process ended unexpectedly")
-        return Reply(failure=failure, cost=Cost(time.monotonic() - start, 0.0, most))
+        assert process.stdin is not None
+        process.stdin.write(pickle.dumps(request))
+        process.stdin.flush()
+        while process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GLANCE)
+            failure = _exceeded(request.orders, _memory(process.pid), time.monotonic() - start)
+            if failure is not None:
+                return Reply(failure=failure)
+        reply: Reply = pickle.loads(read_regular(os.path.join(work, REPLY)))
+    except (OSError, pickle.UnpicklingError):
+        return Reply(failure=Failure("died", "its process ended unexpectedly"))
     finally:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        if process.returncode is None:
-            process.communicate()
-        remove_folder(work)
+        process.communicate()
+        # Python's own way recurses, and a repository may hold a thousand folders in one another.
+        subprocess.run(["rm", "-rf", work], stderr=subprocess.DEVNULL)
     return reply
 
 
 def _exceeded(orders: Orders, memory: int, seconds: float) -> Failure | None:
+    if stopping.is_set():
+        return Failure("engine", "the command ended")
     if seconds > orders.seconds:
         return Failure("time", f"took more than {orders.seconds:g} seconds")
     if memory > orders.memory:
