@@ -15,8 +15,6 @@ ROOT = Path(__file__).parents[1]
 # What is run, in place of FOLDER a folder of its own; those with a test elsewhere that runs them are not repeated.
 QUICK = {
     "check_links": [],
-    "house_map": [],
-    "prove_order": ["--seeds", "1", "examples"],
     "write_rule_pages": ["--check"],
 }
 LONG = {
@@ -29,8 +27,6 @@ LONG = {
 ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
-    "measure_breadth": "test_breadth",
-    "tests_of_edits": "test_tests_of_edits",
 }
 PROGRAM = """
 import torch
