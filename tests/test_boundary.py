@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.boundary.limits import cores
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.paths import private_folder
-from tonumpy.config import ConfigError, Configuration
+from tonumpy.config import ConfigError, Configuration, cores
 from tonumpy.frontends import cli
 
 if TYPE_CHECKING:
@@ -357,73 +356,6 @@ def test_an_option_names_nothing_in_the_folder_of_git(option: str, tree: Path, r
 
 
 # settings cost
-
-CODES = '"TNP1",' * 100
-TEN = "{0,1,2,3,4,5,6,7,8,9}"
-COSTLY = {
-    "braces": ("exclude = [" + ",".join(f'"{TEN * 3}{i}"' for i in range(900)) + "]", "more than 1000 globs"),
-    "globs": ("exclude = [" + ",".join(f'"x{i}*y"' for i in range(3_000)) + "]", "more than 1000 globs"),
-    "globs of two keys": (
-        "\n".join(f"{key} = [" + '"a*b",' * 600 + "]" for key in ("exclude", "extend-exclude")),
-        "more than 1000 globs",
-    ),
-    "globs of ignores": (
-        "[tool.tonumpy.per-file-ignores]\n" + "\n".join(f'"{TEN}{i}" = ["TNP1"]' for i in range(200)),
-        "more than 1000 globs",
-    ),
-    "long globs": ("exclude = [" + ",".join(f'"{"*a" * 450}{i}"' for i in range(150)) + "]", "100000 characters"),
-    "braces that nest": ("exclude = [" + ",".join([f'"{TEN * 2}{{a,{TEN}}}"'] * 900) + "]", "more than 1000 globs"),
-    "dots": ("".join(f"[x{i}]\n{'.'.join('a' * 990)}=1\n" for i in range(400)), "too many dots together"),
-    "dots of a header": (
-        f"[{'.'.join('a' * 990)}]\n" + "".join(f"k{i}=1\n" for i in range(50_000)),
-        "too many dots together",
-    ),
-    "a header that is taken back": (
-        f"[{'.'.join('a' * 990)}]\nx = '''\n[b]\n'''\n" + "".join(f"k{i}=1\n" for i in range(50_000)),
-        "too many dots together",
-    ),
-    "codes": ("select = [" + '"TNP101",' * 90_000 + "]", "more than 1000 codes"),
-    "codes of ignores": (
-        "[tool.tonumpy.per-file-ignores]\n" + "\n".join(f'"{i}" = [{CODES}]' for i in range(900)),
-        "more than 1000 codes",
-    ),
-    "habits": ("disable-habits = [" + '"label-name",' * 60_000 + "]", "more than 1000 habits"),
-    "promises": (
-        '[[tool.tonumpy.promises]]\nfunction = "a.b"\nreturns = "tensor"\n' * 1_001,
-        "more than 1000 promises",
-    ),
-    "functions of one promise": (
-        '[[tool.tonumpy.promises]]\nreturns = "tensor"\nfunction = [\n' + '"a.b",\n' * 40_000 + "]",
-        "more than 1000 promises",
-    ),
-    "rows of ignores": (
-        "[tool.tonumpy.per-file-ignores]\n" + "\n".join(f'"{i}" = []' for i in range(40_000)),
-        "more than 1000 rows",
-    ),
-}
-
-
-@pytest.mark.skipif(not Path("/bin/bash").exists(), reason="needs a limit of the time of a process")
-@pytest.mark.parametrize("name", COSTLY)
-def test_settings_have_limits_together(name: str, tmp_path: Path) -> None:
-    text, message = COSTLY[name]
-    (tmp_path / "m.py").write_text(CODE)
-    (tmp_path / "pyproject.toml").write_text(SETTINGS + text)
-    command = f"ulimit -t 5; exec '{sys.executable}' -m tonumpy check -q ."
-    done = subprocess.run(["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-
-
-def test_files_that_extend_one_another_have_the_same_limits(tmp_path: Path) -> None:
-    globs = ",".join(f'"a{i}"' for i in range(300))
-    for number in range(5):
-        (tmp_path / f"{number}.toml").write_text(
-            f"{SETTINGS}extend-exclude = [{globs}]\n" + f'extend = "{number + 1}.toml"\n' * (number < 4)
-        )
-    Configuration(config=str(tmp_path / "2.toml"))
-    with pytest.raises(ConfigError, match="more than 1000 globs together"):
-        Configuration(config=str(tmp_path / "0.toml"))
-
 
 def test_only_the_command_line_raises_the_number_of_processes(tree: Path, run_tonumpy: RunTonumpy) -> None:
     (tree / "pyproject.toml").write_text(f"{SETTINGS}jobs = 100000\n")

@@ -83,10 +83,9 @@ OTHERS = {
     "rmtree": set(),
     "expanduser": {"boundary/paths.py", "frontends/result_cache.py", "frontends/ignore_rules.py"},  # the user's own
     "configured_path": {"config.py"},
-    "tomllib.loads": {"config.py", "toml_places.py"},  # the latter of what the former has read
-    "expand_braces": {"globs.py", "boundary/limits.py"},
-    "check_text": {"config.py"},
-    "cores": {"boundary/limits.py", "frontends/parallel.py", "sweep/command.py"},
+    "tomllib.loads": {"config.py"},
+    "expand_braces": {"globs.py", "config.py"},
+    "cores": {"config.py", "frontends/parallel.py", "sweep/command.py"},
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},
     "fork": set(),

@@ -191,7 +191,6 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     ours = {name.partition(".")[2] for name in imported if name.startswith("tonumpy")}
     packages = {"", "boundary", "frontends", "text"}
     modules = {
-        "boundary.limits",
         "boundary.paths",
         "config",
         "findings",

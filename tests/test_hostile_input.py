@@ -19,7 +19,6 @@ from tonumpy.findings import Position
 from tonumpy.formats import format_names
 from tonumpy.frontends import cli
 from tonumpy.frontends.disk import read
-from tonumpy.globs import Exclude, excludes
 from tonumpy.repair.diff import unified_diff
 from tonumpy.report import Report, format_named
 from tonumpy.text.reading import read_regular
@@ -79,21 +78,6 @@ def test_a_noqa_comment_with_many_blanks() -> None:
     assert check_source(f"{CALL.rstrip()}  # noqa{' ' * 100_000}: x\n") == []
     assert len(check_source(f"{CALL.rstrip()}  # noqa: F401,{' ' * 100_000}E501\n")) == 1
     assert check_source(f"{CALL.rstrip()}  # noqa: F401,{' ' * 100_000}TNP101\n") == []
-    assert time.process_time() - begun < SECONDS
-
-
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        ("*a" * 30 + "b", "a" * 60),
-        ("**/a" * 15 + "/**/b", "a/" * 60 + "c"),
-        ("**a" * 20 + "b", "a" * 200),
-        ("*a**a*" * 10 + "/b", "a/a" * 50),
-    ],
-)
-def test_a_glob_with_many_stars(pattern: str, path: str, tmp_path: Path) -> None:
-    begun = time.process_time()
-    assert not excludes([Exclude(str(tmp_path), pattern)], str(tmp_path / path))
     assert time.process_time() - begun < SECONDS
 
 
@@ -186,7 +170,6 @@ def test_a_file_that_has_no_size() -> None:
     ("text", "message"),
     [
         ("[tool.tonumpy]\nexclude = " + "[" * 20_000 + "]" * 20_000, "nested too deeply"),
-        ("[tool.tonumpy]\nx = 1\n#" + "x" * 1_000_000, "is larger than"),
         (
             '[tool.tonumpy]\nexclude = ["[z-a]"]',
             r"exclude: the glob `\[z-a\]` cannot be understood: bad character range",
@@ -197,22 +180,11 @@ def test_a_file_that_has_no_size() -> None:
         ("[tool]\ntonumpy.strict = [[]]", r"strict: expected true or false, found \[\[\]\]"),
         ("[[tool.tonumpy]]\nstrict = true", "expected a table"),
         ("[tool.tonumpy]\njobs = 1e400", "jobs: expected a number"),
-        ("[tool.tonumpy]\n" + "x" * 900_000 + " = 1", r"has no key `x* \.\.\. x*`"),
         ("[tool.tonumpy]\nselect = 2020-01-01", "select: expected a list of strings"),
         ("[tool.tonumpy]\njobs = " + "1" * 5_000, "not valid TOML: Exceeds the limit"),
         (
             "[tool.tonumpy]\nexclude" + ".a" * 900 + " = 1",
-            "exclude: (nested too deeply$|expected a list of strings, found .* \\.\\.\\. )",
-        ),
-        ("[tool.tonumpy]\nexclude" + ".a" * 50_000 + " = 1", "a line has more than 1000 dots"),
-        ('[tool.tonumpy]\nexclude = ["' + "?" * 900_000 + '"]', "exclude: `.*` is longer than 1000 characters"),
-        (
-            '[tool.tonumpy]\nexclude = ["' + "{" * 400 + "}" * 400 + '"]',
-            "exclude: the braces in .* are nested too deeply",
-        ),
-        (
-            '[tool.tonumpy]\nexclude = ["' + "{a," * 200 + "}" * 200 + '"]',
-            "exclude: the braces in .* are nested too deeply",
+            "exclude: (nested too deeply$|expected a list of strings, found )",
         ),
         ('[tool.tonumpy]\nextend = "a\\u0000b"', "extend: .*embedded null"),
         ('[tool.tonumpy]\nbaseline = "a\\u0000b"', "baseline: .*embedded null"),
@@ -225,16 +197,8 @@ def test_a_file_that_has_no_size() -> None:
 )
 def test_settings_that_cannot_be_understood(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, match=message):
         Configuration().settings_in(str(tmp_path))
-    assert len(str(caught.value)) < 1_100
-
-
-def test_settings_that_extend_too_many(tmp_path: Path) -> None:
-    for number in range(2_000):
-        (tmp_path / f"{number}.toml").write_text(f'[tool.tonumpy]\nextend = "{number + 1}.toml"\n')
-    with pytest.raises(ConfigError, match="extend: more than 10 files, each by way of the one before"):
-        Configuration(config=str(tmp_path / "0.toml"))
 
 
 @pytest.mark.parametrize(

@@ -165,22 +165,8 @@ X
 X""",
         12,
     ),
-    "text that looks like it": (
-        r'''[other]
-text = """
-[[tool.tonumpy.promises]]
-\"""
-""""
-more = """#'[{"""
-[[tool.tonumpy.promises]]
-function = "a.b"
-returns = "tensor"
-X''',
-        10,
-    ),
     "one value": ('[tool.tonumpy]\nstrict = true\npromises = [\n  { function = "a.b", returns = "tensor", X },\n]', 3),
     "dotted": ('[tool]\ntonumpy.promises = [{ function = "a.b", returns = "tensor", X }]', 2),
-    "on top": ('tool.tonumpy = { promises = [{ function = "a.b", returns = "tensor", X }] }', 1),
 }
 
 

@@ -8,11 +8,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.boundary import limits
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import read_format
-from tonumpy.globs import Exclude, compiled, excludes
+from tonumpy.globs import Exclude, compiled, excludes, expand_braces
 from tonumpy.text.prefilter import (
     may_hold_candidates,
     may_hold_comments,
@@ -45,19 +44,10 @@ EVERY_CODE = "ALL"  # in place of a code, as in ruff
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
 # The table may be named in a header that is not closed.
 _NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compiled where it is needed: start-up
-_LONGEST_MESSAGE = 1_000  # in characters
-_MAX_EXTENDED = 10  # files, each by way of the one before
 
 
 class ConfigError(Exception):
-    """A choice that cannot be followed; its text names the file or option, the key and what is wrong.
-
-    It tells what was found there, of which a megabyte would bury the rest.
-    """
-
-    def __init__(self, text: str) -> None:
-        half = _LONGEST_MESSAGE // 2
-        super().__init__(text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}")
+    """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
 
 
 class FileIgnores(NamedTuple):
@@ -249,8 +239,13 @@ def combine(file: Choices, line: Choices) -> Settings:
     said = overlay(file, line)
     values = {name: value for name, value in said._asdict().items() if value is not None}
     values["exclude"] = (*(said.exclude or ()), *values.pop("extend_exclude", ()))
-    values["jobs"] = line.jobs if line.jobs is not None else limits.processes_of_repository(said.jobs or 0)
+    values["jobs"] = line.jobs if line.jobs is not None else min(said.jobs or 0, cores())
     return Settings(**values)
+
+
+def cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Configuration:
@@ -326,23 +321,19 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     """
     table, text = _table(path)
     if not isinstance(table, dict) or "extend" not in table:
-        return None if table is None else _limited(read_table(table, path, text), path)
+        return None if table is None else read_table(table, path, text)
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
     here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
-    if len(read_for) == _MAX_EXTENDED:
-        raise ConfigError(
-            f"{path}: [tool.tonumpy] extend: more than {_MAX_EXTENDED} files, each by way of the one before"
-        )
     choices = read_table(table, path, text)  # what is wrong here is said before what is wrong there
     try:
         under = _read_named(_in_repository(extended, os.path.dirname(path)), (*read_for, here))
     except (ConfigError, ValueError) as error:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: {error}") from error
-    return _limited(overlay(under, choices), path)
+    return overlay(under, choices)
 
 
 def _in_repository(path: str, folder: str) -> str:
@@ -358,11 +349,9 @@ def _table(path: str) -> tuple[object, str]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if b"tonumpy" not in data or not re.search(_NAMES_THE_TABLE, data):
         return None, ""
-    if len(data) > limits.MAX_BYTES:
-        raise ConfigError(f"{path}: is larger than {limits.MAX_BYTES} bytes")
     try:
         text = data.decode()
-        document = _parsed(_within_limits(text, path))
+        document = _parsed(text)
     except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
@@ -377,30 +366,6 @@ def _parsed(text: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     return tomllib.loads(text)
-
-
-def _within_limits(text: str, path: str) -> str:
-    try:
-        limits.check_text(text)
-    except ValueError as error:
-        raise ConfigError(f"{path}: {error}") from error
-    return text
-
-
-def _limited(choices: Choices, path: str) -> Choices:
-    """The choices of one file, with what it extends; ConfigError if they are too many."""
-    said = {name: value or () for name, value in choices._asdict().items()}
-    ignores = said["per_file_ignores"]
-    globs = [*said["exclude"], *said["extend_exclude"], *(glob for row in ignores for glob in row.globs)]
-    codes = [*said["select"], *said["extend_select"], *said["ignore"], *(code for row in ignores for code in row.codes)]
-    try:
-        limits.check_globs([glob.pattern for glob in globs])
-        limits.check_rows("codes", codes)
-        for kind, name in (("habits", "disable_habits"), ("promises", "promises"), ("sinks", "sinks")):
-            limits.check_rows(kind, said[name])
-    except ValueError as error:
-        raise ConfigError(f"{path}: [tool.tonumpy] {error}") from error
-    return choices
 
 
 def read_table(table: object, path: str, text: str = "") -> Choices:
@@ -430,13 +395,22 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
 
 
 def _check_version(table: dict[str, object], path: str) -> None:
-    if _REQUIRED in table:
-        from tonumpy.required_version import check_required_version  # only where it is asked for: start-up
+    """ConfigError where the file asks for another version (PEP 440); a bare one means itself alone, as in ruff."""
+    if _REQUIRED not in table:
+        return
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # only where a version is asked for: start-up
 
-        try:
-            check_required_version(table[_REQUIRED])
-        except ValueError as error:
-            raise ConfigError(f"{path}: [tool.tonumpy] {_REQUIRED}: {error}") from error
+    import tonumpy
+
+    text = str(table[_REQUIRED]).strip()
+    try:
+        wanted = SpecifierSet(f"=={text}" if isinstance(table[_REQUIRED], str) and text[:1].isdigit() else text)
+    except InvalidSpecifier as error:
+        expected = f'expected a specifier of versions, such as ">=0.1", found {_shown(table[_REQUIRED])}'
+        raise ConfigError(f"{path}: [tool.tonumpy] {_REQUIRED}: {expected}") from error
+    if tonumpy.__version__ != "unknown" and not wanted.contains(tonumpy.__version__, prereleases=True):
+        asked = f"this is tonumpy {tonumpy.__version__}, and the file asks for {wanted}"
+        raise ConfigError(f"{path}: [tool.tonumpy] {_REQUIRED}: {asked}")
 
 
 def read_inline(text: str) -> Choices:
@@ -462,22 +436,25 @@ def read_choices(**said: object) -> Choices:
 
 
 def _row_of(error: ValueError, key: str, text: str) -> str:
-    """`:ROW` for what is wrong in a row of `[[tool.tonumpy.KEY]]`."""
+    """`:ROW` for what is wrong in a row of `[[tool.tonumpy.KEY]]`, or of the list that is written in one value."""
     from tonumpy.promises import WrongRowError  # only where something is wrong: start-up
 
-    if not text or not isinstance(error, WrongRowError):
+    if not isinstance(error, WrongRowError):
         return ""
-    from tonumpy.toml_places import row_of_item  # only where something is wrong: start-up
-
-    row = row_of_item(text.replace("\r\n", "\n"), ("tool", "tonumpy", key), error.number, error.key)
-    return "" if row is None else f":{row}"
+    name = r"\s*\.\s*".join(f"[\"']?{word}[\"']?" for word in ("tool", "tonumpy", key))
+    headers = [*re.finditer(rf"(?m)^\s*\[\[\s*{name}\s*\]\]", text)]
+    found = re.search(rf"(?m)^\s*(?:tonumpy\.)?{key}\s*=", text)
+    if len(headers) >= error.number:
+        found = headers[error.number - 1]
+        stop = headers[error.number].start() if error.number < len(headers) else len(text)
+        place = re.compile(rf"(?m)^[ \t]*{re.escape(error.key or '')}\s*=")
+        found = place.search(text, found.end(), stop) or found
+    return "" if found is None else f":{text.count(chr(10), 0, found.end()) + 1}"
 
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
     """Codes, their beginnings or the names of rules, in any case, as codes; ValueError for what is none of these."""
-    words = _strings(value)
-    limits.check_rows("codes", words)
-    return tuple(map(_read_code, words))
+    return tuple(map(_read_code, _strings(value)))
 
 
 def _read_code(word: str) -> str:
@@ -495,7 +472,7 @@ def _read_code(word: str) -> str:
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
-    patterns = limits.expanded(_strings(value))
+    patterns = [glob for pattern in _strings(value) for glob in expand_braces(pattern)]
     for pattern in patterns:
         compiled(pattern)  # ValueError
     return tuple(Exclude(root, pattern) for pattern in patterns)
@@ -505,7 +482,6 @@ def read_file_ignores(value: object, root: str) -> tuple[FileIgnores, ...]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs, found {_shown(value)}")
     found = []
-    limits.check_rows("rows", value)
     for glob, codes in value.items():
         try:
             globs = read_globs([glob.removeprefix("!")], root)
@@ -557,7 +533,6 @@ def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
 def _read_habits(value: object, _root: str) -> tuple[str, ...]:
     """Identifiers of habits; ValueError for one that there is not."""
     habits = _strings(value)
-    limits.check_rows("habits", habits)
     if habits:
         from tonumpy.engine.knowledge.habits import RETIRED, habit_ids  # saves start-up
 

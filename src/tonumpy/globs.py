@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MAX_LENGTH = 1000  # of a glob
+    from pathspec import GitIgnoreSpec
+
 MAX_GLOBS = 1000  # that one with braces may stand for
-_MAX_DEPTH = 10  # of braces in braces
-_ANY_FOLDERS = "**"
-_RANGE = re.compile(r"(.)-([^]])")
 
 
 class Exclude(NamedTuple):
@@ -25,56 +24,31 @@ class Exclude(NamedTuple):
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
-    """True if a glob covers the path: one without a slash any part of it, one with a slash the path from its root."""
-    parts: dict[str | None, list[str]] = {}  # for all globs of one folder the same
+    """True if a glob covers the path, as git's ignore rules do: one without a slash any part of it, one with a slash
+    the path from its root."""
+    relative: dict[str, str] = {}  # for all globs of one folder the same
     for root, pattern in excluded:
-        is_whole = "/" in pattern.rstrip("/")
-        key = None if is_whole and os.path.isabs(pattern) else root
-        if key not in parts:
-            parts[key] = (os.path.abspath(path) if key is None else os.path.relpath(path, key)).split(os.sep)
-        glob = compiled(pattern)
-        if _leads_to(glob, parts[key]) if is_whole else any(map(_expression(glob[0]).match, parts[key])):
+        top = os.sep if os.path.isabs(pattern) else root
+        if top not in relative:
+            relative[top] = os.path.relpath(path, top).replace(os.sep, "/")
+        if compiled(pattern).match_file(relative[top]):
             return True
     return False
 
 
 @cache
-def compiled(pattern: str) -> tuple[str, ...]:
-    """The parts of a glob; `**` stands for any number of folders. ValueError for one that cannot be understood."""
-    parts = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/").split("/")
-    for part in parts:
-        for group in re.findall(r"\[!?(\]?[^]]*)\]", part):
-            if any(first > last for first, last in _RANGE.findall(group)):
-                raise ValueError(f"the glob `{part}` cannot be understood: bad character range")
-    return tuple(parts)
+def compiled(pattern: str) -> GitIgnoreSpec:
+    """ValueError for a glob that cannot be understood."""
+    from pathspec import GitIgnoreSpec  # start-up: most runs have no glob
 
-
-def _leads_to(glob: tuple[str, ...], parts: list[str]) -> bool:
-    """True if the glob matches the path, or a folder that it leads through; in time that grows with both lengths."""
-    states = _reached(glob, {0})
-    for part in parts:
-        stay = {at for at in states if at < len(glob) and glob[at] == _ANY_FOLDERS}
-        match = {at + 1 for at in states - stay if at < len(glob) and _expression(glob[at]).match(part)}
-        states = _reached(glob, stay | match)
-        if len(glob) in states:
-            return True
-    return False
-
-
-def _reached(glob: tuple[str, ...], states: set[int]) -> set[int]:
-    """With the places behind each `**`, which may stand for no folder."""
-    for at, part in enumerate(glob):
-        if at in states and part == _ANY_FOLDERS:
-            states.add(at + 1)
-    return states
-
-
-@cache
-def _expression(part: str) -> re.Pattern[str]:
-    """The regular expression of one part, by the standard library, whose time does not explode with many stars."""
-    from fnmatch import translate  # start-up: most runs have no glob
-
-    return re.compile(translate(part), re.DOTALL)
+    plain = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of brackets that may mean more one day
+            # What begins with `!` or `#` is a glob as any other.
+            return GitIgnoreSpec.from_lines([f"\\{plain}" if plain[:1] in ("!", "#") else plain])
+    except (ValueError, re.error) as error:
+        raise ValueError(f"the glob `{pattern}` cannot be understood: {error}") from error
 
 
 def split_at_commas(text: str) -> list[str]:
@@ -92,10 +66,8 @@ def split_at_commas(text: str) -> list[str]:
 def expand_braces(pattern: str) -> list[str]:
     """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
 
-    ValueError where one is not closed, they multiply, or the glob is longer than anybody would write it.
+    ValueError where one is not closed, or they multiply.
     """
-    if len(pattern) > MAX_LENGTH:
-        raise ValueError(f"`{pattern[:20]}...` is longer than {MAX_LENGTH} characters")
     start = pattern.find("{")
     while start != -1:
         depth, stop = 0, start
@@ -103,8 +75,6 @@ def expand_braces(pattern: str) -> list[str]:
             depth += (pattern[stop] == "{") - (pattern[stop] == "}")
             if depth == 0:
                 break
-            if depth > _MAX_DEPTH:
-                raise ValueError(f"the braces in `{pattern}` are nested too deeply")
         else:
             raise ValueError(f"the brace in `{pattern}` is not closed")
         parts = split_at_commas(pattern[start + 1 : stop])

@@ -9,8 +9,8 @@ import sys
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.limits import cores
 from tonumpy.boundary.signals import begin_worker, blocked
+from tonumpy.config import cores
 from tonumpy.engine.names.project import Project
 from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused

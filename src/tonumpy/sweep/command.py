@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from tonumpy import __version__
-from tonumpy.boundary.limits import cores
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, cores
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 
