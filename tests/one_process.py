@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.frontends.outcomes import Task
-from tonumpy.frontends.run import Session, check, fix
+from tonumpy.frontends.run import check, fix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +26,10 @@ SETTINGS = Settings(select=("ALL",), confidence="low", unsafe_fixes=True)
 
 
 def found_in(names: list[str], make: Callable[[], Project], *, repaired: bool) -> dict[str, object]:
-    """By one session, which keeps what it has read of the repository."""
-    session, found = Session(make()), {}
+    """By one project, which keeps what it has read of the repository."""
+    project, found = make(), {}
     for name in names:
-        outcomes = [work(Task(name, None, SETTINGS), session) for work in ([fix, check] if repaired else [check])]
+        outcomes = [work(Task(name, None, SETTINGS), project) for work in ([fix, check] if repaired else [check])]
         found[name] = [
             repr((each.findings, each.fixed, each.change, each.errors, each.skipped)) for each in outcomes[-1:]
         ]

@@ -199,7 +199,7 @@ def test_an_error_of_one_file_is_its_outcome(
         raise raised
 
     monkeypatch.setattr("tonumpy.pipeline.check_and_count", fail)
-    outcome = run.check(task(), run.Session(Project()))
+    outcome = run.check(task(), Project())
     assert outcome.error is not None
     assert (outcome.error.filename, outcome.error.reason, outcome.error.position) == ("a.py", reason, position)
 
@@ -226,7 +226,7 @@ def test_a_defect_of_ours_is_named_with_its_place_and_stops_nothing(
     assert out.startswith("b.py:5:14: TNP101")
 
 
-def die(task: Task, _session: run.Session) -> Outcome:
+def die(task: Task, _project: Project) -> Outcome:
     if task.filename == "7.py":
         os._exit(1)
     return Outcome(task, None, [], [], None)

@@ -26,6 +26,7 @@ from tonumpy.text.recursion import note_cut
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonumpy.engine.names.project import Project
     from tonumpy.frontends.outcomes import Outcome, Task
     from tonumpy.report import Report
 
@@ -61,9 +62,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = run.check
 
-    def check(task: Task, session: run.Session) -> Outcome:
+    def check(task: Task, project: Project) -> Outcome:
         found.append(task.filename)
-        return real(task, session)
+        return real(task, project)
 
     monkeypatch.setattr(run, "check", check)
     return found

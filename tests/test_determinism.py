@@ -92,9 +92,9 @@ def test_what_was_looked_at_before(order: type, folder: Path) -> None:
     settings = Settings(select=("TNP1", "TNP2", "TNP3"), confidence="low")
     paths = [path for path in sorted(folder.rglob("*.py")) if path.parent.name in ("branches", folder.name)][::2]
     tasks = [run.Task(str(path), None, settings) for path in paths]
-    session = run.Session(Project())
-    together = {task.filename: run.check(task, session).findings for task in order(tasks)}
-    alone = {task.filename: run.check(task, run.Session(Project())).findings for task in tasks}
+    project = Project()
+    together = {task.filename: run.check(task, project).findings for task in order(tasks)}
+    alone = {task.filename: run.check(task, Project()).findings for task in tasks}
     assert together == alone
 
 

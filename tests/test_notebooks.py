@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fixture_format import FOLDER, Expected, expectations
 
-from tonumpy import Finding, SourceError, check_paths, check_source, fix_source, pipeline
+from tonumpy import Finding, SourceError, check_paths, check_source, fix_source
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import pieces_of, read_document
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy
 
-    from tonumpy.config import Settings
-    from tonumpy.engine.names.project import Project
-    from tonumpy.text.source import Source
 
 FOLDER = FOLDER / "notebooks"
 FIXTURES = [path for path in sorted(FOLDER.glob("**/*.ipynb")) if not path.name.endswith(".fixed.ipynb")]
@@ -505,57 +502,3 @@ def test_a_notebook_that_names_no_device_keeps_to_the_cpu(tmp_path: Path) -> Non
     (tmp_path / "parts.py").write_text(f"def made(x):\n    return x.to({chosen})\n")
     (finding,) = check_paths([path], isolated=True).findings
     assert finding.code == "TNP103"
-
-
-# copies
-
-
-def test_a_copy_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is one for us: its cells begin in the same rows, and what it imports is there for neither."""
-    cells = [
-        "from helper import load\n",
-        "y = load()\n",
-        "def f(labels):\n    return labels.cpu().numpy(), y.cpu().numpy()",
-    ]
-    for folder, document in (
-        ("a", notebook(*cells)),
-        ("b", notebook(*cells, metadata={"x": 1})),
-        ("c", notebook(*cells)),
-        ("d", notebook("".join(cells[:2])[:-1], cells[2])),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "n.ipynb").write_text(document)
-    (tmp_path / "c" / "helper.py").write_text("import torch\n\ndef load():\n    return torch.zeros(2)\n")
-    looked_at: list[str] = []
-    check = pipeline.check_and_count
-
-    def counted(source: Source, settings: Settings, project: Project) -> tuple[list[Finding], int]:
-        looked_at.append(source.filename)
-        return check(source, settings, project)
-
-    monkeypatch.setattr(pipeline, "check_and_count", counted)
-    paths = [str(tmp_path / folder / "n.ipynb") for folder in "abcd"]
-    checked = check_paths(paths, isolated=True, confidence="low")
-    assert looked_at == [paths[0], *paths[2:]]
-    alone = [each for path in paths for each in check_paths([path], isolated=True, confidence="low").findings]
-    assert checked.findings == alone
-    assert [Path(each.filename).parent.name for each in alone] == ["a", "a", "b", "b", "c", "d", "d"]
-    grounds = [ground.filename for each in alone for ground in each.evidence]
-    assert set(grounds) == set(paths)
-
-
-def test_a_copy_looks_for_what_it_imports_whatever_the_file_before_has_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tonumpy.engine.names.follow_budget.MAX_FOLLOWED", 100)
-    document = notebook("from helper import load\n", "load().numpy()")
-    for folder in ("a", "c"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "n.ipynb").write_text(document)
-    (tmp_path / "c" / "helper.py").write_text("import torch\n\ndef load():\n    return torch.zeros(2)\n")
-    (tmp_path / "b.py").write_text("import torch\nfrom large import x\n\nx.numpy()\n")
-    (tmp_path / "large.py").write_text(f"x = [{'1, ' * 100}]\n")
-    paths = [str(tmp_path / name) for name in ("a/n.ipynb", "b.py", "c/n.ipynb")]
-    together = check_paths(paths, isolated=True).findings
-    assert together == [each for path in paths for each in check_paths([path], isolated=True).findings]
-    assert [Path(each.filename).parent.name for each in together] == ["a"]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tonumpy.boundary.signals import begin_worker, blocked
 from tonumpy.config import cores
 from tonumpy.engine.names.project import Project
-from tonumpy.frontends.run import Session
 from tonumpy.garbage import Paused
 
 if TYPE_CHECKING:
@@ -43,19 +42,19 @@ def outcomes_of(
 
 
 def _in_turn(work: Work, tasks: Sequence[Task], result_cache: ResultCache | None) -> Iterator[Outcome]:
-    session = Session(_project(result_cache))
+    project = Project() if result_cache is None else Project(records=True, known=result_cache.search)
     with Paused():
         try:
             for task in tasks:
-                yield _do(work, task, session)
+                yield _do(work, task, project)
         finally:
             gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
 
 
-def _do(work: Work, task: Task, session: Session) -> Outcome:
+def _do(work: Work, task: Task, project: Project) -> Outcome:
     """Left to itself, Python's garbage collector would go through the trees that are kept over and over again, which
     takes a third of the whole time. So it is off, but for a run that has piled up more than is meant to be kept."""
-    outcome = work(task, session)
+    outcome = work(task, project)
     if gc.get_count()[0] > TOO_MANY_OBJECTS:
         gc.collect()
     return outcome
@@ -100,17 +99,13 @@ def _pooled(work: Work, tasks: Sequence[Task], processes: int, *, records: bool)
 
 
 def _work_here(work: Work, records: bool, task: Task) -> Outcome:
-    return _do(work, task, _session_of_this_process(records))
+    return _do(work, task, _project_of_this_process(records))
 
 
 @cache
-def _session_of_this_process(records: bool) -> Session:
+def _project_of_this_process(records: bool) -> Project:
     """A worker keeps what it has read of the repository from one task to the next."""
-    return Session(Project(records=records))
-
-
-def _project(result_cache: ResultCache | None) -> Project:
-    return Project() if result_cache is None else Project(records=True, known=result_cache.search)
+    return Project(records=records)
 
 
 def _start_worker() -> None:

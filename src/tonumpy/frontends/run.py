@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tonumpy import pipeline
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends.notebook_copies import Copies
 from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
@@ -16,46 +14,36 @@ from tonumpy.text.recursion import cuts
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding
     from tonumpy.text.source import Source
 
-
-class Session:
-    """The state that a process keeps from one file to the next: modules of the repository, findings in notebooks."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        self.copies = Copies(project)
+    Work = Callable[[Task, Project], Outcome]
 
 
-Work = Callable[[Task, Session], Outcome]
+def check(task: Task, project: Project) -> Outcome:
+    return _guarded(_check, task, project)
 
 
-def check(task: Task, session: Session) -> Outcome:
-    return _guarded(_check, task, session)
+def fix(task: Task, project: Project) -> Outcome:
+    return _guarded(_fix, task, project)
 
 
-def fix(task: Task, session: Session) -> Outcome:
-    return _guarded(_fix, task, session)
+def add_noqa(task: Task, project: Project) -> Outcome:
+    return _guarded(_add_noqa, task, project)
 
 
-def add_noqa(task: Task, session: Session) -> Outcome:
-    return _guarded(_add_noqa, task, session)
-
-
-def _check(task: Task, session: Session) -> Outcome:
-    reading = _Reading(task, session.project)
+def _check(task: Task, project: Project) -> Outcome:
+    reading = _Reading(task, project)
     source = source_of(reading.data, task.filename)
-    found, hidden = session.copies.check(source, task.settings)
+    found, hidden = pipeline.check_and_count(source, task.settings, project)
     findings = source.placed(suppress(source, found))
     return Outcome(task, None, findings, [], None, source.skipped, reading.basis(), hidden)
 
 
-def _fix(task: Task, session: Session) -> Outcome:
-    project = session.project
+def _fix(task: Task, project: Project) -> Outcome:
     reading = _Reading(task, project)
     old = reading.data
     source = source_of(old, task.filename)
@@ -69,13 +57,13 @@ def _fix(task: Task, session: Session) -> Outcome:
     return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis, fixed.hidden)
 
 
-def _add_noqa(task: Task, session: Session) -> Outcome:
+def _add_noqa(task: Task, project: Project) -> Outcome:
     """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
     from tonumpy.repair.comments import with_noqa  # only here: start-up
 
     old = task.read()
     source = source_of(old, task.filename)
-    found = suppress(source, pipeline.check(source, task.settings, session.project))
+    found = suppress(source, pipeline.check(source, task.settings, project))
     of_comments = {rule.code for rule in all_rules() if "comments" in rule.judges}
     silenced = [finding for finding in found if finding.code not in of_comments]
     if not silenced:
@@ -84,7 +72,7 @@ def _add_noqa(task: Task, session: Session) -> Outcome:
     def commented(findings: Sequence[Finding]) -> tuple[Source, list[Finding], list[Finding]]:
         """With comments for these; what is found then, and what of that is not about comments."""
         after = with_noqa(source, findings)
-        left = suppress(after, pipeline.check(after, task.settings, session.project))
+        left = suppress(after, pipeline.check(after, task.settings, project))
         return after, left, [finding for finding in left if finding.code not in of_comments]
 
     after, left, loud = commented(silenced)
@@ -121,10 +109,10 @@ class _Reading:
         return Basis(digest_of([self.data]), read_set)
 
 
-def _guarded(work: Work, task: Task, session: Session) -> Outcome:
+def _guarded(work: Work, task: Task, project: Project) -> Outcome:
     """One file must not end the run for the others, whatever it does to us."""
     try:
-        return work(task, session)
+        return work(task, project)
     except SourceError as error:
         failure = error
     except RecursionError:

@@ -66,8 +66,6 @@ class Project:
         self.repositories = Repositories(self._opened, self.reads, known)
         self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
         self.followed = Followed()  # the modules that the file at hand has asked for
-        self._missed: set[str] = set()  # what it has asked for, and is not there
-        self._has_looked_at_files = False
 
     def module_at(self, path: str) -> Module | None:
         """The module at a path without its `.py`, the package in that folder, or the stub whose path ends with `.pyi`;
@@ -75,7 +73,6 @@ class Project:
         not."""
         if path in self.at_hand:
             return self.at_hand[path]
-        self._has_looked_at_files = True
         if not self.followed.may_follow(path):
             return None
         if path in self._modules:
@@ -100,10 +97,7 @@ class Project:
     def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
         self.at_hand.clear()
-        self.repositories.were_asked = False
         self.followed.begin_file()
-        self._missed.clear()
-        self._has_looked_at_files = False
         kept = 0
         for path, module in reversed(list(self._modules.items())):
             kept += 100 if module is None else _length(module) // (1 if module.is_parsed else _UNPARSED)
@@ -138,7 +132,6 @@ class Project:
 
     def roots_around(self, folder: str) -> frozenset[str]:
         """What the modules of a folder import, so far as a few of them show it."""
-        self._has_looked_at_files = True
         if folder in self._roots_around:
             self.reads.repeat(("around", folder))
         else:
@@ -164,16 +157,7 @@ class Project:
             inner = ((base, os.path.join(base, root, *between)) for base in roots.of_folders)
             bases = [base for base, folder in inner if self._folders.holds_module(folder, name)]
         found = (self.module_at(os.path.join(base, root, *rest)) for base in bases)
-        module = next((module for module in found if module is not None), None)
-        if module is None:
-            self._missed.add(dotted)
-        return module
-
-    @property
-    def looked_for_in_vain(self) -> frozenset[str] | None:
-        """The names of modules that the file at hand has asked for, where all that was asked of the repository is that
-        they are not there; None where anything else was."""
-        return None if self._has_looked_at_files or self.repositories.were_asked else frozenset(self._missed)
+        return next((module for module in found if module is not None), None)
 
     def modules_above(self, name: str, folder: str) -> Iterator[Module]:
         """The modules of this name in a folder and in those above it, the nearest first."""

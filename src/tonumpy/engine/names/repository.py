@@ -240,11 +240,9 @@ class Repositories:
         self._known = known
         self._tops: dict[str, str | None] = {}  # by folder
         self._searched: dict[str, Searched] = {}
-        self.were_asked = False  # while one file was looked at
 
     def around(self, folder: str) -> Searched | None:
         """The repository that an absolute folder is in, if it can be told and is not too large to be searched."""
-        self.were_asked = True
         if folder in self._tops:
             self._reads.repeat(("top", folder))
         else:
