@@ -169,17 +169,14 @@ class Conversion(NamedTuple):
 
 class Copied(NamedTuple):
     """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
-    device for sure, and nothing may have waited since; whether others are on their way too;
-    the file where it is made, empty for the one at hand; whether the same call moves others towards a device; and
-    whether the node that reads it is a call of a method of it.
+    device for sure, and nothing may have waited since; whether others are on their way too; and whether the node that
+    reads it is a call of a method of it.
     """
 
     call: ast.Call
     is_sure: bool
     has_others: bool
-    filename: str = ""
-    serves_others: bool = False
-    is_read_by_method: bool = False
+    is_read_by_method: bool
 
     def method_of(self, read: ast.expr) -> ast.Attribute | None:
         """The method that reads, if it is one: its name is where the finding stands."""
@@ -241,14 +238,14 @@ class ImplicitConversion(NamedTuple):
     chain: Chain
     certainty: Certainty
     on_cpu: Fact
-    is_sent: bool
-    requires_grad: Fact
-    grad_mode: Fact
-    dtype: str | None
-    layout: str | None
-    bit: str | None
-    of_items: Container | None
-    keeps_value: bool
+    is_sent: bool = False
+    requires_grad: Fact = None
+    grad_mode: Fact = None
+    dtype: str | None = None
+    layout: str | None = None
+    bit: str | None = None
+    of_items: Container | None = None
+    keeps_value: bool = True
     evidence: AllEvidence = PROVED
     param_taint: bool = False
     others: tuple[ImplicitConversion, ...] = ()

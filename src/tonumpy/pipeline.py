@@ -25,7 +25,6 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
-    may_call_copies,
     may_hold_approximations,
     may_hold_comments,
     may_hold_consumers,
@@ -220,8 +219,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
         found += _judgements(infer_masks(module), of_masks, source, settings)
     of_copies = [rule for rule in rules if "copies" in rule.judges]
-    if of_copies and (may_hold_copies(source.text) or may_call_copies(source.text)):
-        from tonumpy.sinks.unfinished.unfinished_copies import infer_unfinished  # only where they may be: start-up
+    if of_copies and may_hold_copies(source.text):
+        from tonumpy.detectors.unfinished_copies import infer_unfinished  # only where they may be: start-up
 
         found += _judgements(infer_unfinished(module), of_copies, source, settings)
     of_comments = [rule for rule in rules if "comments" in rule.judges]

@@ -8,16 +8,16 @@ non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocki
 `.item()`, `float()`, printing, arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second
 `.cpu()`, wait for nothing.
 
-Copy and read must be visible in one function; or the copy in a function or method whose result is read: `def
-to_cpu(t): return t.to("cpu", non_blocking=True)`, also in lists, dicts and fields of objects, from a generator or an
-object that a loop goes through, and of another file where its name ends with `cpu`, `host`, `device` or `offload`. At
-medium confidence: a copy that a method keeps in an attribute and another one reads; a method of an object of unknown
-class, by its name; and a field of such an object, if one class of the module has it and only copies are stored there.
-The finding stands at the first read.
+Copy and read must be visible in one function; or the copy in a function of the module, or a method of the same class,
+that returns it: `def to_cpu(t): return t.to("cpu", non_blocking=True)`. Where a flag that such a function is given may
+choose whether it waits, nothing is said. A list or a dict of copies counts if nothing else is put into it. What stands
+in an attribute for another method, comes from a generator, or is read by a function that is given it, is left to
+`tonumpy rehearse`. The finding stands at the first read.
 
-Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of the stream or of an event that
-was recorded after the copy, a blocking read of another tensor of the same stream (`.item()`, `.cpu()`, `.nonzero()`, a
-branch, printing). `wait_stream` and `wait_event` let a stream wait, and not the host.
+Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of a stream, or of an event that
+was recorded after the copy, and a blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, a branch,
+printing). Where an `if` without `else` waits, the other branch is taken to have nothing to wait for. `wait_stream` and
+`wait_event` let a stream wait, and not the host.
 
 ## Why is this bad
 
@@ -52,21 +52,19 @@ copies then run beside each other.
 
 ## Fix safety
 
-Safe: it drops `non_blocking=True`, and the copy waits for itself. There is none where the call moves to a GPU as well
-(`t.to(device, non_blocking=True)`), stands in another file, or writes into pinned memory by `out=`.
+Safe: it drops `non_blocking=True`, and the copy waits for itself. There is none where `out=` writes into pinned memory.
 """
 
 from __future__ import annotations
 
 import ast
-import os
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import Ground
 from tonumpy.repair.operations import DropArgument
 
 if TYPE_CHECKING:
-    from tonumpy.conversions import Copied, ImplicitConversion
+    from tonumpy.conversions import ImplicitConversion
     from tonumpy.findings import Confidence, RepairStyle
     from tonumpy.repair.operations import Operation
 
@@ -87,8 +85,7 @@ def check(conversion: ImplicitConversion) -> str | None:
     call, read = copied.call, conversion.argument
     method = copied.method_of(read)
     what = "this reads" if method is None else f"`.{method.attr}()` reads"
-    place = _place(copied)
-    where = "" if call.lineno == read.lineno and not copied.filename else f" of {place}"
+    where = "" if call.lineno == read.lineno else f" of line {call.lineno}"
     advice = "; one `synchronize()` of the device's module before the first read serves all copies"
     several = advice if copied.has_others else ""
     return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU{several}"
@@ -100,19 +97,12 @@ def brief(conversion: ImplicitConversion) -> str:
         return ""
     method = copied.method_of(conversion.argument)
     what = "reads" if method is None else f"`.{method.attr}()` reads"
-    return f"{what} a tensor that {_place(copied)} may still be copying: wrong values on a busy GPU"
-
-
-def _place(copied: Copied) -> str:
-    row = copied.call.lineno
-    return f"{os.path.basename(copied.filename)}:{row}" if copied.filename else f"line {row}"
+    return f"{what} a tensor that line {copied.call.lineno} may still be copying: wrong values on a busy GPU"
 
 
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     assert conversion.copied is not None
     call = conversion.copied.call
-    if conversion.copied.filename or conversion.copied.serves_others:
-        return ()
     keyword = next((each for each in call.keywords if each.arg == "non_blocking"), None)
     if keyword is not None:
         is_plain = isinstance(keyword.value, ast.Constant)
@@ -124,5 +114,4 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
 def related(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
     assert conversion.copied is not None
     message = "starts a copy and does not wait for it"
-    copied = conversion.copied
-    return (Ground("code", "memory", "", message, copied.filename or filename, copied.call.lineno),)
+    return (Ground("code", "memory", "", message, filename, conversion.copied.call.lineno),)

@@ -143,13 +143,7 @@ def _conversion(names: dict[str, str], use: _Use, given: Observations) -> Implic
         Chain(()),
         tensors[0][1].certainty,
         on_cpu=True,
-        is_sent=False,
         requires_grad=False,
-        grad_mode=None,
-        dtype=None,
-        layout=None,
-        bit=None,
-        of_items=None,
         keeps_value=bool(in_torch) and is_direct and (is_of_tensor or is_alone),
         mask=Mask(use.how, in_torch, tuple(node for node, _ in tensors)),
     )

@@ -46,9 +46,6 @@ SHARERS = (
 )
 # What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
-# How the name of a function ends that says where its result is.
-PLACES_NAMED = ("cpu", "host", "device", "offload")
-_MOVERS = tuple(f"{place}(" for place in PLACES_NAMED)
 # Functions that give booleans: NumPy makes a tensor of uint8 of them where it was given one.
 BOOLEAN_UFUNCS = (
     *("isnan", "isfinite", "isinf", "signbit", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal"),
@@ -114,11 +111,6 @@ def may_hold_copies(text: str | bytes) -> bool:
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
     is_told = is_moving and any(map(text.__contains__, _COPIES))
     return "torch" in text and (is_told or ("pin_memory" in text and "out=" in text))
-
-
-def may_call_copies(text: str) -> bool:
-    """True if a function of another file may make such a copy, and its name speaks of where its result is."""
-    return "import" in text and any(map(text.__contains__, _MOVERS))
 
 
 def may_hold_approximations(text: str) -> bool:

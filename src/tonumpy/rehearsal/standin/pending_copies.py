@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from tonumpy.detectors.unfinished_calls import view_waited_for
 from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin import streams
@@ -28,7 +29,6 @@ from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRI
 from tonumpy.rehearsal.standin.origins import place_of_caller
 from tonumpy.rehearsal.standin.reporting import event, tree_of, warn
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
-from tonumpy.sinks.unfinished.views import is_waited_for
 from tonumpy.text.syntax import FUNCTIONS, blocks_of
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def is_view() -> bool:
         for at, statement in enumerate(block):
             if statement.lineno <= row <= (statement.end_lineno or row):
                 if isinstance(statement, ast.Assign):
-                    return is_waited_for(statement, block[at + 1 :])
+                    return view_waited_for(statement, block[at + 1 :]) is not None
                 blocks += blocks_of(statement)
     return False
 

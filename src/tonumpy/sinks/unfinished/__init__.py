@@ -1,1 +1,0 @@
-"""What is read before an asynchronous copy towards the host has arrived (TNP204)."""
