@@ -295,7 +295,7 @@ class Walk:
         if returned := NONE.union(*map(self._returned_by, called)):
             self._call_unknown(function)
             return self._state.begun(each._replace(through=call) for each in returned)
-        is_of_library = root_name(function) in self._program.libraries
+        is_of_library = (path_of(function) or "").partition(".")[0] in self._program.libraries
         if name in words.PASSING or (is_of_library and name in words.VIEWS):
             return alone(NONE.union(*(held for _, held in given)))
         if isinstance(function, ast.Attribute) and not is_of_library:
@@ -335,7 +335,7 @@ class Walk:
             return receiver  # it is on the host already
         made = self._state.begun([Copy(call)])
         owner = None if copy.written is None else path_of(copy.written) or root_name(copy.written)
-        if owner is not None:
+        if owner is not None and owner not in self._program.libraries:
             self._state.names[owner] = self._state.names.get(owner, NONE) | made
         return made
 
