@@ -145,7 +145,7 @@ class Program:
         assert isinstance(function, ast.Attribute)
         if (out := names.get("out")) is not None:  # `torch.add(x, y, out=pinned)` does not wait either
             is_of_torch = root_name(function) == "torch" and bool(call.args)
-            return AsyncCopy(call.args[0], out) if is_of_torch and self._is_pinned(out) else None
+            return AsyncCopy(call.args[0], out) if is_of_torch and _pins(out, self._pinned) else None
         asked, values = names.get("non_blocking") or _behind(call, _PLACES[function.attr]), values_given(call, seen)
         to = names.get("device") or names.get("other") or next(iter(call.args), None)
         parameters = parameters_of(site.scopes[-1])  # what these say, the callers choose
@@ -160,10 +160,7 @@ class Program:
         if function.attr == "type":
             return AsyncCopy(function.value) if _is_cpu_type(to) else None
         told = [function.value, *call.args] if function.attr == "copy_" else call.args
-        return AsyncCopy(told[1], told[0]) if len(told) > 1 and self._is_pinned(told[0]) else None
-
-    def _is_pinned(self, node: ast.expr) -> bool:
-        return _pins(node, self._pinned)
+        return AsyncCopy(told[1], told[0]) if len(told) > 1 and _pins(told[0], self._pinned) else None
 
     @cached_property
     def _pinned(self) -> set[str]:
