@@ -47,6 +47,7 @@ _GIVEN = re.compile(r"[ \t]*(?::[^=\n]*)?=(?!=)[ \t]*([\w.\[({]*)")  # to a name
 _LAST_WORD = re.compile(r"\w*$")
 _WORD = re.compile(r"\w+")
 _LONGEST_WORD = 100
+_LONGEST_LINE = 500  # a line of data may have a million characters, and a thousand places to look at
 # What is given to that which is no dict or set: `panoptic = torch.zeros(3)`.
 _NO_HOLDERS = ("[", "torch.", "np.", "numpy.", "list(")
 
@@ -132,7 +133,8 @@ def places_of(words: str, text: str) -> Iterator[int]:
 
 
 def _line_before(text: str, at: int) -> str:
-    return text[text.rfind("\n", 0, at) + 1 : at]
+    first = max(0, at - _LONGEST_LINE)
+    return text[max(first, text.rfind("\n", first, at) + 1) : at]
 
 
 def _word_before(text: str, at: int) -> str:
