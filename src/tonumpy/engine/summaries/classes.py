@@ -83,20 +83,20 @@ class Classes:
         if known is not None:
             return known
         self._ancestors[cls] = ([cls], [])  # a class that extends itself
-        ours, theirs = [cls], []
+        ours, theirs = {cls: None}, dict[str, None]()  # each once: two bases often extend the same
         frame = self._analysis.frame_around(cls)
         for node in cls.node.bases:
             base = frame.value(node.value if isinstance(node, ast.Subscript) else node)
             if isinstance(base, Class):
                 inner, outer = self._bases(base)
-                ours += [each for each in inner if each not in ours]
-                theirs += outer
+                ours |= dict.fromkeys(inner)
+                theirs |= dict.fromkeys(outer)
             elif isinstance(base, Symbol):
-                theirs.append(base.name)
+                theirs[base.name] = None
             elif isinstance(base, (LibraryObject, Unknown)):
-                theirs.append("")
-        self._ancestors[cls] = ours, theirs
-        return ours, theirs
+                theirs[""] = None
+        found = self._ancestors[cls] = list(ours), list(theirs)
+        return found
 
     def ancestors(self, cls: Class) -> list[Class]:
         """The class and those of the repository that it extends, nearest first."""
