@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.text.names import last_name, path_of
@@ -164,21 +164,22 @@ class WantedErrors:
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
     """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
     raised = tuple(cls for each in errors if (cls := _builtin(each)) is not None)
+    return partial(_catches, path, raised)  # no closure that calls itself: it would keep the tree till a collection
 
-    def catches(kind: ast.expr, depth: int = 0) -> bool:
-        if isinstance(kind, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
-            parts = [part for part in ast.iter_child_nodes(kind) if part is not getattr(kind, "test", None)]
-            return any(catches(each, depth) for each in parts if isinstance(each, ast.expr))
-        if isinstance(kind, ast.Attribute):  # `builtins.Exception`; those of libraries are others
-            return path_of(kind) == f"builtins.{kind.attr}" and _covers(_builtin(kind.attr), raised)
-        if not isinstance(kind, ast.Name):
-            return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
-        if (cls := _builtin(kind.id)) is not None:
-            return _covers(cls, raised)
-        values = _values_of(kind.id, path)
-        return depth < _MAX_FOLLOWED and (values is None or any(catches(each, depth + 1) for each in values))
 
-    return catches
+def _catches(path: Path, raised: tuple[type, ...], kind: ast.expr, depth: int = 0) -> bool:
+    if isinstance(kind, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
+        parts = [part for part in ast.iter_child_nodes(kind) if part is not getattr(kind, "test", None)]
+        return any(_catches(path, raised, each, depth) for each in parts if isinstance(each, ast.expr))
+    if isinstance(kind, ast.Attribute):  # `builtins.Exception`; those of libraries are others
+        return path_of(kind) == f"builtins.{kind.attr}" and _covers(_builtin(kind.attr), raised)
+    if not isinstance(kind, ast.Name):
+        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
+    if (cls := _builtin(kind.id)) is not None:
+        return _covers(cls, raised)
+    values = _values_of(kind.id, path)
+    is_followed = depth < _MAX_FOLLOWED
+    return is_followed and (values is None or any(_catches(path, raised, each, depth + 1) for each in values))
 
 
 def _builtin(name: str) -> type | None:

@@ -372,7 +372,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
         for name in parameter_names(node.args):
             inner.bind(name, frame.named(Unknown(Reason.LAMBDA_PARAMETER), name))
         inner.value(node.body)
-    return Function(node, frame.module, frame.owner, frame)
+    return Function(node, frame.module, frame.owner, frame.as_closure())
 
 
 _EVALUATORS: dict[type, Callable[[Frame, ast.Any], Value]] = {  # type: ignore[name-defined]

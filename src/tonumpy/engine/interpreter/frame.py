@@ -84,6 +84,8 @@ if TYPE_CHECKING:
         def classes(self) -> Classes: ...
         @property
         def parameters(self) -> Parameters: ...
+        @property
+        def closures(self) -> list[Frame]: ...
         def enter(
             self, frame: Frame, function: Function, receiver: Value | None, arguments: Arguments, *, mode: Fact = None
         ) -> Value: ...
@@ -169,6 +171,16 @@ class Frame:
         self.tests: dict[str, tuple[ast.expr, str, Value]] = {}  # kept in variables: the test, its subject, that before
         self.row = 0
         self.has_paths = False  # whether anything is known of attributes and items
+
+    def as_closure(self) -> Frame:
+        """Return the frame, noted as one that is in a cycle with the function or class that it binds."""
+        self.analysis.closures.append(self)
+        return self
+
+    def close(self) -> None:
+        """Forget all values, so that the frame goes at once: no garbage is collected during a run."""
+        self.env, self.last_env, self.stores, self.tests, self.seen = None, {}, {}, {}, None
+        self.breaks, self.continues, self.result, self.yielded = [], [], NOTHING, NOTHING
 
     def value(self, node: ast.expr) -> Value:
         return self.analysis.evaluate(self, node)

@@ -372,7 +372,7 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
         _see_definition(frame, node)
     if isinstance(frame.node, ast.ClassDef):
         return
-    around = None if isinstance(frame.node, ast.Module) else frame
+    around = None if isinstance(frame.node, ast.Module) else frame.as_closure()
     if isinstance(node, ast.ClassDef):
         frame.bind(node.name, Class(node, frame.module, around))
     else:

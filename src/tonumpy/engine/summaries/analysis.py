@@ -74,6 +74,7 @@ class Analysis:
         self.provisional: list[tuple[dict[Any, Any], object]] = []  # what was worked out with a cut
         self.nested = 0
         self.fuel = FUEL
+        self.closures: list[Frame] = []
         self._active: set[int] = set()
         self._summaries: dict[object, tuple[Value, dict[str, Value], int]] = {}
         self._runs: dict[object, Frame] = {}

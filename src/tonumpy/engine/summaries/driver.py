@@ -110,6 +110,8 @@ class Driver:
 
     def close(self) -> None:
         """Drop all that was worked out: its parts know each other, and no garbage is collected during a run."""
+        for frame in self._analysis.closures:
+            frame.close()
         for part in (self._analysis, self._callers, self._elsewhere, self):
             vars(part).clear()
 
