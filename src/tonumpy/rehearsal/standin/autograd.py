@@ -17,7 +17,6 @@ from tonumpy.rehearsal.standin.marks import (
     WITHOUT_STORAGE,
     Base,
     Tensor,
-    count_modes,
     mark_of,
     put,
     put_all,
@@ -74,7 +73,12 @@ def _patch_gradients(patches: Patches) -> None:
 
     def grad_of(self: Any) -> Any:
         found = get(self)
-        if found is not None and (count_modes() or type(found) is not Tensor or not _has_mark(found)):
+        if found is None:
+            return None
+        try:
+            if type(found) is not Tensor or storage_of(found).mark is UNKNOWN:
+                put(found, mark_of(self))
+        except WITHOUT_STORAGE:
             put(found, mark_of(self))
         return found
 
@@ -91,13 +95,6 @@ def _patch_gradients(patches: Patches) -> None:
 
     patches.replace(Tensor, "grad", property(grad_of, grad.__set__, grad.__delete__, grad.__doc__))
     patches.replace(Tensor, "register_hook", register_hook)
-
-
-def _has_mark(tensor: Any) -> bool:
-    try:
-        return storage_of(tensor).mark is not UNKNOWN
-    except WITHOUT_STORAGE:
-        return False
 
 
 def _patch_functions(patches: Patches) -> None:

@@ -187,7 +187,7 @@ class Conversions:
         self._observer(happened, tensor)
         if error is None:
             self._note(happened)
-        if error is None and tensor.is_cpu:
+        if error is None and tensor.is_cpu and tensor.layout is torch.strided:
             self._sharing.note(tensor, made, happened)
 
 

@@ -153,9 +153,10 @@ def put_new(tensor: Any, mark: Mark) -> None:
 
 def put_all(result: Any, mark: Mark) -> Any:
     """Mark whatever an operator gave, and return it."""
-    if isinstance(result, Tensor):
+    kind = type(result)
+    if kind in PLAIN_TYPES or isinstance(result, Tensor):
         put(result, mark)
-    elif isinstance(result, tuple | list):
+    elif kind is list or isinstance(result, tuple):
         for each in result:
             put_all(each, mark)
     return result

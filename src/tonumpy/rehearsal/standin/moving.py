@@ -9,7 +9,7 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on, put
+from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, Base, Tensor, mark_of, on, put
 from tonumpy.rehearsal.standin.refusals import check_dtype
 from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
 
@@ -82,6 +82,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
     if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
         return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
+    if len(args) == 1 and not kwargs and type(self) in PLAIN_TYPES and _is_there(self, args[0]):
+        return self
     device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
@@ -110,6 +112,14 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             kwargs["copy"] = True
         result = _to(self, CPU, *rest, **kwargs)
     return _noted(self, result, target)
+
+
+def _is_there(tensor: Any, device: Any) -> bool:
+    """True if a pretended device is named, and a tensor has come to lie there without a fault."""
+    if type(device) is not str and type(device) is not torch.device:
+        return False
+    mark = mark_of(tensor)
+    return mark.pretended and not mark.excused and mark.place == STATE.place(device)
 
 
 def _may_name_device(value: object) -> bool:

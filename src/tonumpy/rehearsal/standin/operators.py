@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     Look = Callable[[str, Any, list[Any], list[Mark]], None]
 
 _C = torch._C
+Parameter = torch.nn.Parameter
 _BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _SCALARS = frozenset((int, float, bool, slice, str, type(None), type(...), torch.dtype, torch.Size))
 _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
@@ -138,6 +139,7 @@ class _Wrapper:
         for decorate in self._decorators:
             compute = decorate(name, compute)
         crossing, returns_self = self.crossing, _writes_first(name)
+        looked_at = 1 if name.startswith("_foreach_") else None  # optimizers have put their lists together by device
 
         def operator(*args: Any, **kwargs: Any) -> Any:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
@@ -146,7 +148,7 @@ class _Wrapper:
             seen = None
             for each in args:
                 kind = type(each)
-                if kind in PLAIN_TYPES:
+                if kind is Tensor or kind is Parameter:
                     try:
                         mark = storage_of(each).mark
                     except WITHOUT_STORAGE:
@@ -158,7 +160,8 @@ class _Wrapper:
                 elif kind in _SCALARS:
                     continue
                 elif kind is list or kind is tuple:
-                    if _may_hold_tensors(each):
+                    seen = _with_list(each[:looked_at], seen)
+                    if seen is UNKNOWN:
                         return crossing(compute, name, args, kwargs)
                 elif isinstance(each, Tensor):
                     return crossing(compute, name, args, kwargs)
@@ -219,11 +222,22 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     return target
 
 
-def _may_hold_tensors(values: list[Any] | tuple[Any, ...]) -> bool:
-    """Lists are of one kind; the tuple of an index may mix."""
-    if type(values) is tuple:
-        return any(isinstance(each, Tensor | list | tuple) for each in values)
-    return bool(values) and not isinstance(values[0], int | float | slice)
+def _with_list(values: Any, seen: Mark | None) -> Mark | None:
+    """The one mark of what was seen and of the tensors in a list or index; UNKNOWN where that takes a closer look."""
+    try:
+        for each in values:
+            kind = type(each)
+            if kind in PLAIN_TYPES:
+                mark = storage_of(each).mark
+                if mark is not seen:
+                    if seen is not None or mark.is_rare:
+                        return UNKNOWN
+                    seen = mark
+            elif kind not in _SCALARS:
+                return UNKNOWN
+    except WITHOUT_STORAGE:
+        return UNKNOWN
+    return seen
 
 
 def _are_plain(kwargs: dict[str, Any]) -> bool:

@@ -63,6 +63,7 @@ class Copies:
         self._observer = observer
         self._stacks = stacks
         self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
+        self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
         self._reads: list[tuple[_Copy, Read, Event]] = []
 
     def patch(self, patches: Patches) -> None:
@@ -74,7 +75,7 @@ class Copies:
         def copy(self_: Any, src: Any, non_blocking: bool = False) -> Any:
             is_towards = _is_towards_host(src, self_)
             is_begun = non_blocking and is_towards and is_pinned(self_)
-            if not non_blocking and self._pending and (is_towards or _is_towards_host(self_, src)):
+            if not non_blocking and self._any and (is_towards or _is_towards_host(self_, src)):
                 self._wait()
             result = copy_(self_, src, non_blocking)
             if is_begun:
@@ -116,14 +117,14 @@ class Copies:
 
         @functools.wraps(function)
         def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._pending and len(args) < 2 and not kwargs:  # a flag is the second at least
+            if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
                 return function(self_, *args)
             is_there = is_pretended(self_)
             result = function(self_, *args, **kwargs)
             if not is_there or is_pretended(result):
                 if not is_there and not is_pretended(result):
                     self.check(self_) if result is not self_ else None
-                elif not is_there and self._pending and not _is_asked(args, kwargs):
+                elif not is_there and self._any and not _is_asked(args, kwargs):
                     self._wait()
                 return result
             if not _is_asked(args, kwargs):
@@ -136,7 +137,7 @@ class Copies:
 
     def _reading(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A method that reads the value of a tensor: the host waits, if it lies on the device."""
-        pending = self._pending.data  # type: ignore[attr-defined]  # asked of each call
+        pending = self._any
 
         @functools.wraps(function)
         def read(self_: Any, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +155,7 @@ class Copies:
         may_wait = name in INDEXING or name in WRITES_BY_INDEX
         if name not in WAITS and not may_wait:
             return function
-        pending = self._pending.data  # type: ignore[attr-defined]
+        pending = self._any
 
         def waited(*args: Any, **kwargs: Any) -> Any:
             if pending and _is_waited_for(args, may_wait=may_wait):
@@ -170,7 +171,7 @@ class Copies:
     def check(self, tensor: Any, *, is_array_made: bool = False) -> None:
         """Tell of a tensor that is read, if it is one of these; where an array is made of it, unless the program waits
         before it reads that."""
-        if not self._pending:
+        if not self._any:
             return
         try:
             if self._is_pending(tensor) and not (is_array_made and is_view()):
@@ -185,7 +186,7 @@ class Copies:
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
         """An operator is given tensors, among them pending ones: tell of those that it reads."""
         del args
-        if not self._pending or any(word in name for word in _MAKES_ANOTHER) or any(each.pretended for each in marks):
+        if not self._any or any(word in name for word in _MAKES_ANOTHER) or any(each.pretended for each in marks):
             return
         read = [each for each, mark in zip(tensors, marks, strict=True) if mark is _PENDING]
         if read and not _only_writes(name, tensors, read):

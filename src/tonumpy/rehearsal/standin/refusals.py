@@ -115,7 +115,7 @@ def _with_lengths_on_cpu(function: Function) -> Function:
 
 def _without_integers(name: str, function: Function) -> Function:
     def product(*args: Any, **kwargs: Any) -> Any:
-        first = next(iter(tensors_in(args)), None)
+        first = args[0] if args and isinstance(args[0], torch.Tensor) else next(iter(tensors_in(args)), None)
         word = None if first is None else _WORDS.get(first.dtype)
         if word is not None and is_pretended(first):
             raise NotImplementedError(f"\"{_of_cuda(name, args)}\" not implemented for '{word}'")

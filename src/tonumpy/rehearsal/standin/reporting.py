@@ -26,7 +26,8 @@ class Stacks:
     """Reads stacks, and keeps the calls that it has made: most conversions are made again and again."""
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[CodeType, str, int], Call | None] = {}  # code is equal to the same code of another file
+        # By the identity of the code, as it is equal to the same code of another file; it lives as long as its entry.
+        self._calls: dict[tuple[int, int], tuple[CodeType, Call | None]] = {}
 
     def read(self) -> tuple[Call, ...]:
         """The stack of the caller, innermost call first."""
@@ -35,11 +36,10 @@ class Stacks:
         calls = self._calls
         while frame is not None:
             code = frame.f_code
-            key = (code, code.co_filename, frame.f_lasti)
-            if key in calls:
-                call = calls[key]
-            else:
-                call = calls[key] = _call(frame)
+            key = (id(code), frame.f_lasti)
+            if key not in calls:
+                calls[key] = code, _call(frame)
+            call = calls[key][1]
             if call is not None:
                 found.append(call)
             frame = frame.f_back

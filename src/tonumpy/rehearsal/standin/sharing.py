@@ -29,10 +29,9 @@ class Sharing:
 
     def note(self, tensor: Any, array: Any, event: Event) -> None:
         """An array was made; tell of the earlier ones if what they hold has been overwritten."""
-        address = array.__array_interface__["data"][0]
-        if tensor.is_inference() or address != tensor.data_ptr():
+        if tensor.is_inference() or tensor.is_conj() or tensor.is_neg():
             return  # without a count of writes, or a copy
-        version = tensor._version
+        address, version = tensor.data_ptr(), tensor._version
         kept = [each for each in self._by_memory.get(address, ()) if each.array() is not None]
         stale = {each.version for each in kept if each.version != version}
         if len(stale) > 1 and event.stack not in self._told:

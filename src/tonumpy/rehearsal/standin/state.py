@@ -79,14 +79,15 @@ class State:
             if not value.startswith(self.kind):
                 return None
             value = _device_of(value)
-        elif isinstance(value, Integral) and not isinstance(value, bool):
+        elif type(value) is not torch.device and isinstance(value, Integral) and not isinstance(value, bool):
             value = torch.device(self.kind, int(value))
         if not isinstance(value, torch.device) or value.type != self.kind:
             return None
-        if not self.count:
+        count = self.count
+        if not count:
             raise RuntimeError(NO_DEVICE)
         index = self.here.number if value.index is None else value.index
-        if not 0 <= index < self.count:
+        if not 0 <= index < count:
             raise ordinal_error(self.kind)
         return self._places[index]
 

@@ -49,13 +49,14 @@ class Taken:
 
         @functools.wraps(hashed)
         def hash_of(self_: Any) -> int:
+            if self_.requires_grad or self_.dim():
+                return int(hashed(self_))
             frame = sys._getframe(1)
             while _is_between(frame) and frame.f_back is not None:
                 if frame.f_code.co_name in _KEEPING:
                     return int(hashed(self_))
                 frame = frame.f_back
-            is_number = self_.dim() == 0 and not self_.requires_grad
-            if is_number and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
+            if is_own(frame.f_code.co_filename) and not _finds_itself(frame):
                 self._tell(self_, f"a tensor is a key, or a member of a set: {IDENTITY}")
             return int(hashed(self_))
 
