@@ -18,21 +18,10 @@ ANSWERS = """
     from pathlib import Path
     import torch
 
-    allocated = torch.cuda.memory_allocated
     one = torch.zeros(1000, device="cuda")
-    first = allocated()
-    other = torch.zeros(1000, device="cuda")
-    view = other[10:]
-    del other
-    print(first, allocated() - first, end=" ")
-    del view
-    print(allocated() - first, torch.cuda.max_memory_allocated() - first)
     torch.cuda.reset_peak_memory_stats()
-    free, total = torch.cuda.mem_get_info()
-    print(torch.cuda.max_memory_allocated() - first, torch.cuda.memory_reserved() >= first, free < total)
-    print(torch.cuda.memory_stats()["allocated_bytes.all.current"] == allocated())
-    net = torch.nn.Linear(100, 100).cuda()
-    print(allocated() - first > 40_000, net.cpu() and allocated() - first)
+    print(torch.cuda.memory_allocated(), torch.cuda.max_memory_allocated(), torch.cuda.memory_reserved(0))
+    print(torch.cuda.mem_get_info()[1] > 2**30, torch.cuda.memory_stats()["allocated_bytes.all.current"])
 
     stub = (Path(torch.__file__).parent / "_C" / "__init__.pyi").read_text()
     stub = stub.partition("class _CudaDeviceProperties:")[2].partition("\\n\\n")[0]
@@ -64,9 +53,7 @@ ANSWERS = """
     print(twice(x), other_on(x).item(), other_on(x.cpu()).item(), torch.ops.more.thrice(x).item())
 """
 ANSWERS_SAY = """\
-4096 4096 0 4096
-0 True True
-True
+0 0 0
 True 0
 True []
 True True (0, -5)

@@ -109,7 +109,7 @@ DEVICE = """
     cache.max_size = 10
     cache[0].clear()
     stats = torch.cuda.memory_stats()
-    print(cache.max_size, stats["allocated_bytes.all.current"] > 0, stats.get("nothing"), torch.cuda.memory._snapshot())
+    print(cache.max_size, stats["allocated_bytes.all.current"], stats.get("nothing"), torch.cuda.memory._snapshot())
     print(torch.backends.cudnn.is_available(), torch.backends.cudnn.version() > 8000, len(torch.cuda.nccl.version()))
     print(torch.version.cuda.split(".")[0].isdigit(), torch.cuda.cudart().cudaProfilerStart())
 
@@ -158,7 +158,7 @@ DEVICE = """
 DEVICE_SAYS = """\
 cuda:0 cuda:0 True True
 torch.Size([1])
-10 True None {'segments': [], 'device_traces': []}
+10 0 None {'segments': [], 'device_traces': []}
 True True 3
 True 0
 0 [5.0, 5.0] 8

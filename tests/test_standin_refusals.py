@@ -129,39 +129,6 @@ MPS = """
                  "torch.ones(2, device='mps') * np.float64(2)", "torch.ones(2, device='mps').cpu().double()"):
         print(eval(word).dtype)
 """
-MPS_LACKS = """
-    import torch
-    from torch import nn
-
-    x, there = torch.rand(2, 4, 4, 4, device="mps"), torch.rand(4, 4, device="mps")
-    words = ("torch.linalg.eigh(there)", "torch.linalg.eigvalsh(there)", "torch.linalg.eig(there)", "there.mode()",
-             "torch.matrix_exp(there)", "torch.logspace(0, 1, 3, device='mps')", "torch.heaviside(there, there)",
-             "torch.take(there, torch.tensor([0], device='mps'))", "torch.poisson(there)", "torch.frexp(there)",
-             "torch.linalg.lstsq(there, there)", "nn.AdaptiveAvgPool3d(2)(x)", "nn.AdaptiveMaxPool3d(2)(x)",
-             "nn.RReLU()(x)", "nn.functional.pdist(there)", "torch.special.log_ndtr(there)", "torch.geqrf(there)",
-             "nn.MultiMarginLoss()(there, torch.zeros(4, dtype=torch.long, device='mps'))",
-             "nn.FractionalMaxPool2d(2, output_size=2)(x)", "torch.zeros(2, dtype=torch.complex128, device='mps')",
-             "torch.ones(2, dtype=torch.complex128).to('mps')", "(there + 1j * there).to(torch.cdouble)")
-    for word in words:
-        try:
-            eval(word)
-            print("no error:", word)
-        except (NotImplementedError, TypeError) as error:
-            print(type(error).__name__, str(error).partition(" is not currently")[0])
-    for word in ("torch.linalg.svd(there).S", "there @ there", "torch.linalg.qr(there).Q",
-                 "nn.Conv2d(4, 2, 2).to('mps')(x)",
-                 "there.cpu().mode().values", "torch.fft.fft(there)", "nn.AvgPool2d(2)(x)", "there.median()"):
-        eval(word)
-"""
-_NONE = """
-    _linalg_eigh.eigenvalues _linalg_eigh.eigenvalues linalg_eig mode linalg_matrix_exp logspace.out heaviside.out take
-    poisson frexp.Tensor_out linalg_lstsq.out _adaptive_avg_pool3d adaptive_max_pool3d.out rrelu_with_noise
-    _pdist_forward
-    special_log_ndtr.out geqrf multi_margin_loss fractional_max_pool2d.output
-"""
-_NO_COMPLEX = (
-    "TypeError Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype.\n"
-)
 NO_DOUBLE = (
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64."
     " Please use float32 instead.\n"
@@ -184,26 +151,3 @@ def test_mps_has_no_doubles(tmp_path: Path) -> None:
 def test_lengths_of_sequences_are_wanted_on_the_cpu(tmp_path: Path) -> None:
     done = run(PACKED, tmp_path)
     assert (done.code, done.output) == (0, PACKED_SAY), done.errors
-
-
-@pytest.mark.slow
-def test_mps_has_not_every_operator(tmp_path: Path) -> None:
-    done = run(MPS_LACKS, tmp_path, device="mps")
-    expected = "".join(f"NotImplementedError The operator 'aten::{name}'\n" for name in _NONE.split())
-    assert (done.code, done.output) == (0, expected + _NO_COMPLEX * 3), done.errors
-
-
-def test_what_mps_has_not_is_what_torch_says() -> None:
-    """By the declarations of operators that torch brings along."""
-    import torch
-    import torchgen
-    import yaml
-
-    from tonumpy.rehearsal.standin.refusals import LACKS
-
-    if not torch.__version__.startswith("2.13"):
-        pytest.skip("the list is that of torch 2.13")
-    text = (Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml").read_text()
-    declared = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    keys = {each["func"].partition("(")[0]: " ".join(each.get("dispatch", {})) for each in declared}
-    assert [name for name in LACKS.values() if "MPS" in keys[name] or "CPU" not in keys[name]] == []

@@ -74,7 +74,7 @@ def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int
         return ERRORS
     if rehearsed.report.findings or rehearsed.changes:
         return FINDINGS
-    if not rehearsed.ended.run.is_whole:
+    if rehearsed.ended.run.missed:
         return ERRORS
     code = rehearsed.ended.code
     return code if code >= 0 else _SIGNALLED - code

@@ -109,14 +109,6 @@ class Recorder:
         if is_held:
             self._lock.release()
 
-    def note_unfollowed(self, command: str) -> None:
-        """A Python is started that cannot follow, by the innermost code of the user's own that stands."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and not is_own(frame.f_code.co_filename):
-            frame = frame.f_back
-        place = None if frame is None else (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
-        self._write({"unfollowed": (command, place)})
-
     def _held(self, event: Event, tensor: object, filename: str) -> tuple[object, object]:
         """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
         inner: FrameType | None = None

@@ -38,13 +38,6 @@ class Failure(NamedTuple):
     lines: frozenset[tuple[str, int]]
 
 
-class Unfollowed(NamedTuple):
-    """A Python that could not follow: its command, and what of the user's own code started it, path and row."""
-
-    command: str
-    place: tuple[str, int] | None
-
-
 class Missed(NamedTuple):
     """A process that imported torch and was not rehearsed: its command, and why."""
 
@@ -56,7 +49,7 @@ class Run(NamedTuple):
     """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
 
     `problems` are failures of our own, which did not end the program. `children` is how many other processes with torch
-    were rehearsed. Of `unfollowed` it is not known whether they imported torch.
+    were rehearsed.
     """
 
     noted: tuple[Noted, ...]
@@ -66,12 +59,6 @@ class Run(NamedTuple):
     failure: Failure | None = None
     children: int = 0
     missed: tuple[Missed, ...] = ()
-    unfollowed: tuple[Unfollowed, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all processes were rehearsed that may have imported torch."""
-        return not self.missed and not self.unfollowed
 
 
 def read_run(folder: str) -> Run:
@@ -80,7 +67,6 @@ def read_run(folder: str) -> Run:
     problems: dict[str, None] = {}
     processes: dict[int, bool] = {}
     missed: list[Missed] = []
-    unfollowed: list[Unfollowed] = []
     ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
@@ -92,9 +78,6 @@ def read_run(folder: str) -> Run:
                         noted[place] = noted[place]._replace(times=noted[place].times + 1)
                 elif "problem" in told:
                     problems[str(told["problem"])] = None
-                elif "unfollowed" in told:
-                    command, at = told["unfollowed"]
-                    unfollowed.append(Unfollowed(str(command), None if at is None else (str(at[0]), int(at[1]))))
                 elif "missed" in told:
                     missed.append(Missed(*map(str, told["missed"])))
                 elif "process" in told:  # one that becomes another program is known already
@@ -107,8 +90,7 @@ def read_run(folder: str) -> Run:
                 else:
                     noted.append(_noted(told))
     children = list(processes.values()).count(False)
-    known = tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure
-    return Run(*known, children, tuple(missed), tuple(unfollowed))
+    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure, children, tuple(missed))
 
 
 def _lines(path: str) -> list[Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.judging import shown_path
 from tonumpy.rehearsal.sightings import elsewhere
 from tonumpy.report import is_fixable
 from tonumpy.text.visible import visible, visible_path
@@ -105,11 +103,6 @@ def _problems(run: Run) -> list[str]:
 def _processes(run: Run) -> list[str]:
     """How many there were beside the program's own, and those of which nothing is known."""
     lines = [f"Not rehearsed: `{visible(each.command)}` ({visible(each.reason)})." for each in run.missed]
-    counted = Counter(run.unfollowed)
-    for each, times in counted.items():
-        started = "a library" if each.place is None else f"{shown_path(each.place[0])}:{each.place[1]}"
-        said = f"Not seen, as an option keeps it alone: `{visible(each.command)}`, started by {visible(started)}"
-        lines.append(said + (f" {times} times." if times > 1 else "."))
     total = run.children + len(run.missed)
     if total:
         were = f"{run.children} {'was' if run.children == 1 else 'were'}"

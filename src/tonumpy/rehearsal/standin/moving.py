@@ -36,17 +36,6 @@ def patch(patches: Patches) -> None:
     def there(self: Any, device: Any = None, non_blocking: bool = False, **options: Any) -> Any:
         return to(self, kind if device is None else device, non_blocking=non_blocking, **options)
 
-    def set_item(self: Any, key: Any, value: Any) -> None:
-        try:
-            own_set_item(self, key, value)
-        except TypeError as error:
-            if not mark_of(self).pretended:
-                raise
-            raise TypeError(str(error).replace(" to a torch.", f" to a torch.{kind}.")) from None
-
-    own_set_item = Tensor.__setitem__
-    set_item.__name__, set_item.__qualname__ = "__setitem__", "Tensor.__setitem__"
-    patches.replace(Tensor, "__setitem__", set_item)
     patches.replace(Tensor, "device", property(device))
     patches.replace(Tensor, f"is_{kind}", property(lambda self: mark_of(self).pretended))
     patches.replace(Tensor, "is_cpu", property(lambda self: device(self).type == "cpu"))
