@@ -115,9 +115,10 @@ DEVICE = """
 
     storage = x.untyped_storage()
     storage.resize_(0)
-    print(storage.nbytes(), x.tolist(), end=" ")
+    print(storage.nbytes(), x.device, end=" ")
     storage.resize_(8)
-    print(storage.nbytes())
+    x.fill_(5.0)
+    print(storage.nbytes(), x.tolist())
 
     for way in ("there", "back"):
         net = nn.Linear(2, 1) if way == "there" else nn.Linear(2, 1).cuda()
@@ -161,7 +162,7 @@ torch.Size([1])
 10 0 None {'segments': [], 'device_traces': []}
 True True 3
 True 0
-0 [5.0, 5.0] 8
+0 cuda:0 8 [5.0, 5.0]
 [[3.0, 3.0]] [3.0]
 [[3.0, 3.0]] [3.0]
 torch.bfloat16 cuda:0 cpu

@@ -31,7 +31,6 @@ from tonumpy.engine.values.values import (
 from tonumpy.text.names import last_name
 
 if TYPE_CHECKING:
-
     from tonumpy.engine.interpreter.frame import Frame
     from tonumpy.facts import Fact
 

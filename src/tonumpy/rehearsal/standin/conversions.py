@@ -9,7 +9,7 @@ import torch
 
 from tonumpy.rehearsal.standin.compiled_code import is_compiled
 from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on
-from tonumpy.rehearsal.standin.reporting import event, warn
+from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.sharing import Sharing
 from tonumpy.rehearsal.standin.state import CPU
 
@@ -97,7 +97,8 @@ class Conversions:
         reasons = () if force else refused(tensor)
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
-            self._tell_of_compiled(tensor, way)
+            with guarded(f"Tensor.{way}: this conversion is not told of"):  # of which grad mode does not matter
+                self._observer(event(tensor, way, (), None, self._stacks)._replace(requires_grad=False), tensor)
             if way == "array":
                 return made
             from tonumpy.rehearsal.standin.compiled_numpy import traced  # start-up
@@ -105,22 +106,27 @@ class Conversions:
             return traced(made, tensor)
         if reasons and mark_of(tensor).excused:
             return repaired(tensor)  # it is there for a fault that was told
-        error = _error(tensor, reasons[0]) if reasons else None
-        made = None
         if not reasons:
             made = _numpy(tensor.cpu() if mark_of(tensor).pretended else tensor, force=force)
-        is_handled = error is not None and self._is_handled(error)
-        try:
-            self._tell(tensor, made, way, reasons, error, is_handled=is_handled)
-        except Exception as problem:
-            warn(f"Tensor.{way}: this conversion is not told of ({type(problem).__name__}: {problem})")
-        if error is None:
+            with guarded(f"Tensor.{way}: this conversion is not told of"):
+                happened = event(tensor, way, (), None, self._stacks)
+                self._observer(happened, tensor)
+                self._note(happened)
+                if tensor.is_cpu and tensor.layout is torch.strided:
+                    self._sharing.note(tensor, made, happened)
             return made
+        return self._refused(tensor, way, reasons)
+
+    def _refused(self, tensor: Any, way: Way, reasons: tuple[Reason, ...]) -> Any:
+        error, is_handled = _error(tensor, reasons[0]), False
+        with guarded(f"Tensor.{way}: it is not known who handles its errors"):
+            is_handled = self._handlers.handle(type(error))
+        with guarded(f"Tensor.{way}: this conversion is not told of"):
+            told = (type(error).__name__, str(error))
+            self._observer(event(tensor, way, reasons, told, self._stacks, is_handled=is_handled), tensor)
         if not self._stop and not is_handled:
-            try:
+            with guarded(f"Tensor.{way}: it cannot go on as if it were repaired"):
                 return repaired(tensor)
-            except Exception as problem:
-                warn(f"Tensor.{way}: it cannot go on as if it were repaired ({type(problem).__name__}: {problem})")
         raise error
 
     def _exported(self, tensor: Any, options: dict[str, Any], *, is_for_numpy: bool) -> Any:
@@ -157,38 +163,6 @@ class Conversions:
         if tensor.requires_grad and torch.is_grad_enabled() and there.is_floating_point():
             there = _WithoutHistory.apply(tensor, there)
         return there
-
-    def _is_handled(self, error: TypeError | RuntimeError) -> bool:
-        try:
-            return self._handlers.handle(type(error))
-        except Exception as problem:
-            warn(f"Tensor.numpy: it is not known who handles its errors ({type(problem).__name__}: {problem})")
-            return False
-
-    def _tell_of_compiled(self, tensor: Any, way: Way) -> None:
-        """That it ran. Whether grad mode is on does not matter there."""
-        try:
-            self._observer(event(tensor, way, (), None, self._stacks)._replace(requires_grad=False), tensor)
-        except Exception as problem:
-            warn(f"Tensor.{way}: this conversion is not told of ({type(problem).__name__}: {problem})")
-
-    def _tell(
-        self,
-        tensor: Any,
-        made: Any,
-        way: Way,
-        reasons: tuple[Reason, ...],
-        error: TypeError | RuntimeError | None,
-        *,
-        is_handled: bool,
-    ) -> None:
-        told = None if error is None else (type(error).__name__, str(error))
-        happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
-        self._observer(happened, tensor)
-        if error is None:
-            self._note(happened)
-        if error is None and tensor.is_cpu and tensor.layout is torch.strided:
-            self._sharing.note(tensor, made, happened)
 
 
 class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]

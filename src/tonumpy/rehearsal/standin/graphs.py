@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tonumpy.rehearsal.standin.patches import Patches
 
 
 def patch(patches: Patches) -> None:
     """Let `torch.cuda.CUDAGraph` be had until `patches` are restored."""
     for owner in (torch.cuda, torch.cuda.graphs):
-        for name, value in (("CUDAGraph", CUDAGraph), ("graph", _Capture), ("graph_pool_handle", lambda: (0, 0))):
+        for name, value in (("CUDAGraph", CUDAGraph), ("graph", _capture), ("graph_pool_handle", lambda: (0, 0))):
             patches.replace(owner, name, value)
         patches.replace(owner, "make_graphed_callables", _make_graphed_callables)
 
@@ -37,14 +40,12 @@ class _Recording(TorchDispatchMode):  # type: ignore[misc]
 class CUDAGraph:
     """A captured graph."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        del args, options
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         self._calls: list[tuple[Any, Any, Any, Any]] = []
         self._recording: _Recording | None = None
 
-    def capture_begin(self, *args: Any, **options: Any) -> None:
+    def capture_begin(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
         """Operators are kept from now on."""
-        del args, options
         self._calls.clear()
         self._recording = _Recording(self._calls)
         self._recording.__enter__()
@@ -61,33 +62,21 @@ class CUDAGraph:
             for func, args, kwargs, old in self._calls:
                 _written(old, func(*args, **kwargs))
 
-    def reset(self) -> None:
-        """Forget them."""
-        self._calls.clear()
-
-    def pool(self) -> tuple[int, int]:
-        """The handle of the memory."""
-        return 0, 0
-
-    def enable_debug_mode(self) -> None:
-        """Nothing is to be printed."""
-
-    def debug_dump(self, path: str) -> None:
-        """Nothing is to be printed."""
+    def __getattr__(self, name: str) -> Any:
+        """`reset`, `pool` and what prints do nothing."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args: (0, 0)  # noqa: ARG005 -- the handle of the memory
 
 
-class _Capture:
+@contextmanager
+def _capture(cuda_graph: CUDAGraph, *args: Any, **options: Any) -> Iterator[None]:  # noqa: ARG001
     """`with torch.cuda.graph(graph):`."""
-
-    def __init__(self, cuda_graph: CUDAGraph, *args: Any, **options: Any) -> None:
-        del args, options
-        self._graph = cuda_graph
-
-    def __enter__(self) -> None:
-        self._graph.capture_begin()
-
-    def __exit__(self, *error: object) -> None:
-        self._graph.capture_end()
+    cuda_graph.capture_begin()
+    try:
+        yield
+    finally:
+        cuda_graph.capture_end()
 
 
 def _written(old: Any, new: Any) -> None:
@@ -99,7 +88,6 @@ def _written(old: Any, new: Any) -> None:
             _written(one, other)
 
 
-def _make_graphed_callables(callables: Any, *args: Any, **options: Any) -> Any:
+def _make_graphed_callables(callables: Any, *args: Any, **options: Any) -> Any:  # noqa: ARG001
     """The callables themselves: run as they are, they give the same."""
-    del args, options
     return callables

@@ -38,7 +38,6 @@ def on(place: torch.device, *, excused: bool = False) -> Mark:
 def patch(patches: Patches) -> None:
     """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
     device, clone, reduce = Storage.device.__get__, Storage.clone, Storage.__reduce__
-    resize, nbytes = Storage.resize_, Storage.nbytes
 
     def cloned(self: Any) -> Any:
         return clone(self) if not self.mark.pretended else _copied(self, self.mark)
@@ -57,21 +56,11 @@ def patch(patches: Patches) -> None:
         del non_blocking
         return to(self, device=STATE.kind if device is None else device)
 
-    def resized(self: Any, size: int) -> Any:
-        """The memory of a device stays, as tensors go on to lie there; only the size is another."""
-        if not self.mark.pretended or size > nbytes(self):
-            return resize(self, size)
-        self.shown_size = size
-        return self
-
-    def size(self: Any) -> int:
-        return int(self.__dict__.get("shown_size", nbytes(self)))
-
     patches.replace(Storage, "mark", UNKNOWN)
     patches.replace(Storage, "device", property(lambda self: self.mark.place if self.mark.pretended else device(self)))
     patches.replace(Storage, f"is_{STATE.kind}", property(lambda self: self.mark.pretended))
-    methods = {"clone": cloned, "__reduce__": reduced, "to": to, STATE.kind: moved, "resize_": resized}
-    for name, function in (methods | {"nbytes": size, "size": size}).items():
+    methods = {"clone": cloned, "__reduce__": reduced, "to": to, STATE.kind: moved}
+    for name, function in methods.items():
         patches.replace(Storage, name, function)
 
 

@@ -16,7 +16,7 @@ from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin import origins
 from tonumpy.rehearsal.standin.compiled_code import is_compiled
 from tonumpy.rehearsal.standin.marks import Tensor, mark_of
-from tonumpy.rehearsal.standin.reporting import event, warn
+from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -73,14 +73,12 @@ class Mixing:
     def _refuse(self, name: str, off: Any, on: Any, other: torch.device, reasons: tuple[Reason, ...]) -> None:
         message = f"{REFUSAL}{mark_of(on).place} and {other}!"
         is_handled = False
-        try:
+        with guarded(f"{name}: tensors of two devices are not told of"):
             is_handled = self._handlers.handle(RuntimeError)
             told = event(off, "operator", reasons, ("RuntimeError", message), self._stacks, is_handled=is_handled)
             if reasons == ("mixed",):
                 told = told._replace(about=f"{origins.words(on)}; and {origins.words(off)}")
             self._observer(told, off)
-        except Exception as problem:
-            warn(f"{name}: tensors of two devices are not told of ({type(problem).__name__}: {problem})")
         if self._stop or is_handled:
             raise RuntimeError(message)
 

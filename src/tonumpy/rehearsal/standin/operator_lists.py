@@ -78,4 +78,6 @@ WAITS = _names(
     repeat_interleave argwhere"""
 )
 # Methods that read the value of a tensor, and return none; the host waits for them, too.
-READS = _names("item tolist __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __format__")
+READS = _names(
+    """item tolist __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __format__ __reduce_ex__"""
+)

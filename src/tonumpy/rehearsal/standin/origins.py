@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,8 +11,6 @@ import torch
 from tonumpy.rehearsal.holders import holders_of
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_modes, storage_of
-from tonumpy.rehearsal.standin.reporting import tree_of
-from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -62,11 +59,7 @@ def words(tensor: Any) -> str:
     sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
     what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
     origin = _origin_of(tensor)
-    if origin is not None:
-        where = f", {origin.how} at {shown(*origin.place)}"
-    else:
-        row = None if frame is None or name is None else _bound(frame, name)
-        where = "" if row is None or frame is None else f", bound at {shown(frame.f_code.co_filename, row)}"
+    where = "" if origin is None else f", {origin.how} at {shown(*origin.place)}"
     return f"`{name}`, {what}{where}" if name else f"{what}{where}"
 
 
@@ -107,21 +100,6 @@ def _name(tensor: Any, frame: FrameType) -> str | None:
                         return f"{type(owner).__name__}.{name}"
         inner = inner.f_back
     return None
-
-
-def _bound(frame: FrameType, name: str) -> int | None:
-    """The last line before this one that binds the name in the function."""
-    code = frame.f_code
-    tree = tree_of(code.co_filename)
-    if tree is None or "." in name:
-        return None
-    first = 0 if code.co_name == "<module>" else code.co_firstlineno
-    rows = [
-        node.lineno
-        for node in walk(tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
-    return max((row for row in rows if first <= row <= frame.f_lineno), default=None)
 
 
 def shown(filename: str, row: int) -> str:

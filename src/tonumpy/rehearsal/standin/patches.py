@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import TYPE_CHECKING, Any
+
+from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +34,35 @@ class Patches:
 
         self._undo.append(undo)
         return seen
+
+    def around(self, owner: Any, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
+        """Have `act(original, *args, **kwargs)` called in the place of a function or method, and return what is."""
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            return act(original, *args, **kwargs)
+
+        self.replace(owner, name, called)
+        return called
+
+    def once_imported(self, name: str, act: Callable[[], None]) -> None:
+        """Call `act` when a module has been imported; now, if it has been."""
+        if name in sys.modules:
+            act()
+            return
+
+        def begin() -> None:
+            leave()
+            act()
+
+        def leave() -> None:
+            if hook in sys.meta_path:
+                sys.meta_path.remove(hook)
+
+        hook = WaitForImport(name, begin)
+        sys.meta_path.insert(0, hook)
+        self.on_exit(leave)
 
     def put(self, mapping: Any, key: object, value: object) -> None:
         """Set an item of a mapping or list."""

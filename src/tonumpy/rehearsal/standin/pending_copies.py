@@ -11,7 +11,6 @@ names hold arrays over that: its next line that reads one is told, unless the ho
 from __future__ import annotations
 
 import ast
-import functools
 import os
 import sys
 import weakref
@@ -21,13 +20,12 @@ import torch
 
 from tonumpy.detectors.unfinished_calls import view_waited_for
 from tonumpy.rehearsal.events import Call
-from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
-from tonumpy.rehearsal.standin.origins import place_of_caller
-from tonumpy.rehearsal.standin.reporting import event, tree_of, warn
+from tonumpy.rehearsal.standin.origins import own_frame, place_of_caller
+from tonumpy.rehearsal.standin.reporting import event, guarded, tree_of
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
 from tonumpy.text.syntax import FUNCTIONS, blocks_of
 
@@ -69,86 +67,57 @@ class Copies:
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
         patches.on_exit(streams.on_wait(self._forget))
-        copy_, to, type_, foreach = Tensor.copy_, Tensor.to, Tensor.type, torch._foreach_copy_
-
-        @functools.wraps(copy_)
-        def copy(self_: Any, src: Any, non_blocking: bool = False) -> Any:
-            is_towards = _is_towards_host(src, self_)
-            is_begun = non_blocking and is_towards and is_pinned(self_)
-            if not non_blocking and self._any and (is_towards or _is_towards_host(self_, src)):
-                self._wait()
-            result = copy_(self_, src, non_blocking)
-            if is_begun:
-                self._begin(self_)
-                self._expect_reads(self_)
-            return result
-
-        @functools.wraps(foreach)
-        def copy_each(self_: Any, src: Any, non_blocking: bool = False) -> Any:
-            begun = [one for one, other in zip(self_, src, strict=False) if _is_towards_host(other, one)]
-            result = foreach(self_, src, non_blocking)
-            for each in begun:
-                if non_blocking and is_pinned(each):
-                    self._begin(each)
-            return result
-
-        reduce = Tensor.__reduce_ex__
-
-        @functools.wraps(reduce)
-        def reduced(self_: Any, proto: Any) -> Any:
-            self.check(self_)
-            return reduce(self_, proto)
-
-        patches.replace(Tensor, "__reduce_ex__", reduced)
-        methods = {"copy_": copy, "to": self._moving(to), "type": self._moving(type_)}
-        methods["cpu"] = self._moving(Tensor.cpu)
-        for name, function in methods.items():
-            patches.replace(Tensor, name, function)
+        methods = [patches.around(Tensor, name, self._moved) for name in ("to", "type", "cpu")]
+        methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
-        patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods.values()])
-        patches.replace(torch, "_foreach_copy_", copy_each)
+        patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
+        patches.around(torch, "_foreach_copy_", self._copied_each)
         for name in READS:
             if hasattr(Tensor, name):
-                patches.replace(Tensor, name, self._reading(getattr(Tensor, name)))
+                patches.around(Tensor, name, self._read)
         patches.on_exit(self.flush)
 
-    def _moving(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a method that may move a tensor to the host: a copy begins, or the host waits for those that have."""
+    def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
+        is_towards = _is_towards_host(src, target)
+        if not non_blocking and self._any and (is_towards or _is_towards_host(target, src)):
+            self._wait()
+        result = copy(target, src, non_blocking)
+        if non_blocking and is_towards and is_pinned(target):
+            self._begin(target)
+            self._expect_reads(target)
+        return result
 
-        @functools.wraps(function)
-        def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
-                return function(self_, *args)
-            is_there = is_pretended(self_)
-            result = function(self_, *args, **kwargs)
-            if not is_there or is_pretended(result):
-                if not is_there and not is_pretended(result):
-                    self.check(self_) if result is not self_ else None
-                elif not is_there and self._any and not _is_asked(args, kwargs):
-                    self._wait()
-                return result
-            if not _is_asked(args, kwargs):
+    def _copied_each(self, copy: Callable[..., Any], targets: Any, src: Any, non_blocking: bool = False) -> Any:
+        begun = [one for one, other in zip(targets, src, strict=False) if _is_towards_host(other, one)]
+        result = copy(targets, src, non_blocking)
+        for each in begun:
+            if non_blocking and is_pinned(each):
+                self._begin(each)
+        return result
+
+    def _moved(self, move: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """A tensor may be moved to the host: a copy begins, or the host waits for those that have."""
+        if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
+            return move(tensor, *args)
+        was_there = is_pretended(tensor)
+        result = move(tensor, *args, **kwargs)
+        is_there = is_pretended(result)
+        if not was_there and not is_there:
+            self.check(tensor) if result is not tensor else None
+        elif was_there is not is_there and not _is_asked(args, kwargs):
+            self._wait()
+        elif was_there and not is_there and result.layout is torch.strided and not _is_of_module():
+            self._begin(note_pinned(result))
+        return result
+
+    def _read(self, read: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """The value of a tensor is read: the host waits, if it lies on the device."""
+        if self._any:
+            if is_pretended(tensor):
                 self._wait()
-            elif result.layout is torch.strided and not _is_of_module():
-                self._begin(note_pinned(result))
-            return result
-
-        return move
-
-    def _reading(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that reads the value of a tensor: the host waits, if it lies on the device."""
-        pending = self._any
-
-        @functools.wraps(function)
-        def read(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if pending:
-                if is_pretended(self_):
-                    self._wait()
-                else:
-                    self.check(self_)
-            return function(self_, *args, **kwargs)
-
-        return read
+            else:
+                self.check(tensor)
+        return read(tensor, *args, **kwargs)
 
     def waiting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function of an operator for which the host may wait, which forgets then."""
@@ -173,15 +142,13 @@ class Copies:
         before it reads that."""
         if not self._any:
             return
-        try:
+        with guarded("Tensor.to: an unfinished copy is not told of"):
             if self._is_pending(tensor) and not (is_array_made and is_view()):
                 storage = tensor.untyped_storage()
                 found = self._pending.pop(storage)
                 storage.mark = HOST
                 told = event(tensor, "unfinished copy", (), None, self._stacks)
                 self._observer(told._replace(about=f" (made at {found.place})"), tensor)
-        except Exception as problem:
-            warn(f"Tensor.to: an unfinished copy is not told of ({type(problem).__name__}: {problem})")
 
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
         """An operator is given tensors, among them pending ones: tell of those that it reads."""
@@ -205,14 +172,11 @@ class Copies:
 
     def _expect_reads(self, host: Any) -> None:
         """Expect reads of arrays that share the memory."""
-        try:
+        with guarded("Tensor.copy_: arrays that it overwrites are not told of"):
             for read in reads_after(host):
-                told = event(host, "unfinished copy", (), None, self._stacks)._replace(
-                    about=f" (made at {place_of_caller()})"
-                )
+                told = event(host, "unfinished copy", (), None, self._stacks)
+                told = told._replace(about=f" (made at {place_of_caller()})")
                 self._reads.append((self._pending[host.untyped_storage()], read, told))
-        except Exception as problem:
-            warn(f"Tensor.copy_: arrays that it overwrites are not told of ({type(problem).__name__}: {problem})")
 
     def flush(self) -> None:
         """Tell of the reads that came before the end."""
@@ -269,7 +233,7 @@ def _is_towards_host(source: Any, target: Any) -> bool:
 
 def _is_of_module() -> bool:
     """True if a module is moved: its parameters are there since long."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     for _ in range(4):
         if frame.f_code.co_filename == _OF_MODULES:
             return True
@@ -289,7 +253,7 @@ class Read(NamedTuple):
 
 def reads_after(host: Any) -> list[Read]:
     """The lines at which the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
-    frame = _own_frame()
+    frame = own_frame(1)
     if frame is None:
         return []
     first = host.untyped_storage().data_ptr()
@@ -305,7 +269,7 @@ def reads_after(host: Any) -> list[Read]:
 
 def is_view() -> bool:
     """True if the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
-    frame = _own_frame()
+    frame = own_frame(1)
     body = None if frame is None else _body(frame.f_code)
     if frame is None or body is None:
         return False
@@ -332,14 +296,6 @@ def _lies_in(value: object, first: int, last: int) -> bool:
     if type(value).__module__ != "numpy" or not hasattr(value, "__array_interface__"):
         return False
     return bool(first <= value.__array_interface__["data"][0] < last)
-
-
-def _own_frame() -> FrameType | None:
-    """The innermost one of the user's own code, however far it is."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
 
 
 def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None:

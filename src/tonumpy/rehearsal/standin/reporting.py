@@ -90,10 +90,24 @@ def event(
 
 def tell(observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str) -> None:
     """Tell of what is wrong without an error, in words; `what` it is, for the warning if that fails."""
-    try:
+    with guarded(f"{what} is not told of"):
         observer(event(tensor, way, (), None, stacks)._replace(about=words), tensor)
-    except Exception as problem:
-        warn(f"{what} is not told of ({type(problem).__name__}: {problem})")
+
+
+class guarded:  # noqa: N801 -- as those of contextlib
+    """Context manager in which an error of ours is a warning that says what is lost, and ends nothing."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, traceback: object) -> bool:
+        if not isinstance(problem, Exception):
+            return False
+        warn(f"{self._what} ({type(problem).__name__}: {problem})")
+        return True
 
 
 MAX_BYTES = 2_000_000  # of one file

@@ -225,35 +225,30 @@ _LONG = 0.1  # seconds
 
 def patch(patches: Patches) -> None:
     """Notice them until `patches` are restored."""
-    sleep = time.sleep
-    sleep_of_loop: Any = asyncio.sleep
+    patches.around(time, "sleep", _slept)
+    sleep: Any = asyncio.sleep
 
     @functools.wraps(sleep)
-    def slept(seconds: Any) -> None:
-        sleep(seconds)
-        if seconds >= _LONG:
-            synchronize()
-
-    @functools.wraps(sleep_of_loop)
     async def slept_in_loop(delay: Any, *args: Any, **kwargs: Any) -> Any:
-        result = await sleep_of_loop(delay, *args, **kwargs)
+        result = await sleep(delay, *args, **kwargs)
         if delay >= _LONG:
             synchronize()
         return result
 
-    patches.replace(time, "sleep", slept)
     patches.replace(asyncio, "sleep", slept_in_loop)
     for name in ("barrier", "monitored_barrier"):
         if hasattr(torch.distributed, name):
-            patches.replace(torch.distributed, name, _synchronizing(getattr(torch.distributed, name)))
+            patches.around(torch.distributed, name, _joined)
 
 
-def _synchronizing(function: Any) -> Any:
-    @functools.wraps(function)
-    def waited(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        if not kwargs.get("async_op"):
-            synchronize()
-        return result
+def _slept(sleep: Any, seconds: Any) -> None:
+    sleep(seconds)
+    if seconds >= _LONG:
+        synchronize()
 
-    return waited
+
+def _joined(barrier: Any, *args: Any, **kwargs: Any) -> Any:
+    result = barrier(*args, **kwargs)
+    if not kwargs.get("async_op"):
+        synchronize()
+    return result

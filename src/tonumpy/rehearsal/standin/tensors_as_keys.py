@@ -7,7 +7,6 @@ its key, which is found for this very tensor or raises. What libraries take, val
 
 from __future__ import annotations
 
-import functools
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,42 +39,33 @@ class Taken:
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
-        self._patch_hash(patches)
-        self._patch_index(patches)
+        patches.replace(torch.Tensor, "__hash__", self._hashing(torch.Tensor.__hash__))
+        patches.around(torch.Tensor, "__index__", self._index)
         TakenByLibraries(self._tell).patch(patches)
 
-    def _patch_hash(self, patches: Patches) -> None:
-        hashed = torch.Tensor.__hash__
-
-        @functools.wraps(hashed)
-        def hash_of(self_: Any) -> int:
-            if self_.requires_grad or self_.dim():
-                return int(hashed(self_))
+    def _hashing(self, hashed: Callable[[Any], int]) -> Callable[[Any], int]:
+        def hash_of(tensor: Any) -> int:
+            if tensor.requires_grad or tensor.dim():
+                return hashed(tensor)
             frame = sys._getframe(1)
             while _is_between(frame) and frame.f_back is not None:
                 if frame.f_code.co_name in _KEEPING:
-                    return int(hashed(self_))
+                    return hashed(tensor)
                 frame = frame.f_back
             if is_own(frame.f_code.co_filename) and not _finds_itself(frame):
-                self._tell(self_, f"a tensor is a key, or a member of a set: {IDENTITY}")
-            return int(hashed(self_))
+                self._tell(tensor, f"a tensor is a key, or a member of a set: {IDENTITY}")
+            return hashed(tensor)
 
-        patches.replace(torch.Tensor, "__hash__", hash_of)
+        return hash_of
 
-    def _patch_index(self, patches: Patches) -> None:
-        index: Callable[[Any], int] = torch.Tensor.__index__
-
-        @functools.wraps(index)
-        def index_of(self_: Any) -> int:
-            frame = sys._getframe(1)
-            is_one = self_.dim() and self_.numel() == 1
-            # What is put in one place is put in the row of one, too, but for a mask that is False.
-            is_meant = reads_item(frame) or (is_index(frame) and self_.dtype == torch.bool)
-            if is_one and is_own(frame.f_code.co_filename) and is_meant and _is_array(indexed(frame)):
-                self._tell(self_, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
-            return index(self_)
-
-        patches.replace(torch.Tensor, "__index__", index_of)
+    def _index(self, index: Callable[[Any], int], tensor: Any) -> int:
+        frame = sys._getframe(2)
+        is_one = tensor.dim() and tensor.numel() == 1
+        # What is put in one place is put in the row of one, too, but for a mask that is False.
+        is_meant = reads_item(frame) or (is_index(frame) and tensor.dtype == torch.bool)
+        if is_one and is_own(frame.f_code.co_filename) and is_meant and _is_array(indexed(frame)):
+            self._tell(tensor, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
+        return index(tensor)
 
 
 def _is_between(frame: FrameType) -> bool:

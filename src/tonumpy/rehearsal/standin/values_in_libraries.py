@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.reporting import warn
+from tonumpy.rehearsal.standin.reporting import guarded
 from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
 from tonumpy.sinks.taken.words import said
 
@@ -119,26 +118,10 @@ class TakenByLibraries:
         """Notice them until `patches` are restored."""
         names = (*table().functions, *table().operations)
         for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON}):
-            if library in sys.modules:
-                self._begin(library, patches)
-            else:
-                self._wait(library, patches)
-
-    def _wait(self, library: str, patches: Patches) -> None:
-        def begin() -> None:
-            leave()
-            self._begin(library, patches)
-
-        def leave() -> None:
-            if hook in sys.meta_path:
-                sys.meta_path.remove(hook)
-
-        hook = WaitForImport(library, begin)
-        sys.meta_path.insert(0, hook)
-        patches.on_exit(leave)
+            patches.once_imported(library, partial(self._begin, library, patches))
 
     def _begin(self, library: str, patches: Patches) -> None:
-        try:
+        with guarded(f"{library} is not followed"):
             if library == "csv":
                 self._patch_csv(patches)
                 return
@@ -148,8 +131,6 @@ class TakenByLibraries:
             self._patch_functions(library, patches)
             if library != "numpy":  # of arrays TNP108 tells, and tensors_as_keys.py
                 self._patch_objects(library, patches)
-        except Exception as problem:
-            warn(f"{library} is not followed ({type(problem).__name__}: {problem})")
 
     def _patch_functions(self, library: str, patches: Patches) -> None:
         for name, places in table().functions.items():
