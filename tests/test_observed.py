@@ -18,7 +18,7 @@ from tonumpy.observed.record import Record, is_record, read_record
 from tonumpy.observed.sighting import Held, Sighting, Spot
 from tonumpy.pipeline import judge_seen, module_of
 from tonumpy.rehearsal.events import Call, Event
-from tonumpy.rehearsal.holders import holders_of, parameter_of
+from tonumpy.rehearsal.holders import names_of, parameter_of
 from tonumpy.rehearsal.recorder import Recorder
 from tonumpy.rehearsal.sightings import sightings_of
 from tonumpy.rehearsal.spool import read_run
@@ -172,7 +172,7 @@ def test_an_event_is_counted_and_comes_home(tmp_path: Path) -> None:
         recorder(event, None)
     with open(next(tmp_path.glob("events-*")), "ab") as stream:
         stream.write(b'{"way": ')
-    (sighting,) = sightings_of(read_run(str(tmp_path)).noted)[str(tmp_path / "own.py")]
+    (sighting,) = sightings_of(read_run(str(tmp_path)).events)[str(tmp_path / "own.py")]
     assert (sighting.is_refused, sighting.is_method, sighting.observed.times) == (True, True, 2)
     assert sighting.passed is not None
     assert sighting.passed.times == 1
@@ -191,7 +191,7 @@ def test_who_holds_a_tensor() -> None:
     frame = sys._getframe()
     assert set(owner.kept) == {tensor}
     held = {("tensor", "itself"), ("listed", "values"), ("listed['a']", "itself"), ("owner.kept", "items")}
-    assert set(holders_of(tensor, frame)) == held
+    assert set(names_of(tensor, frame)) == held
     assert parameter_of(tensor, owner.called(other, tensor)[-1]) == ("*rest", 1, "itself")  # type: ignore[index]
     assert parameter_of(tensor, owner.called([tensor])[-1]) == ("first", 0, "items")  # type: ignore[index]
     assert parameter_of(tensor, owner.called(1, data=listed)[-1]) == ("data", None, "values")  # type: ignore[index]

@@ -10,7 +10,7 @@ from rehearsal_runs import needs_torch, rehearse, tonumpy
 from tonumpy.config import Settings
 from tonumpy.rehearsal import judging
 from tonumpy.rehearsal.events import Call, Event
-from tonumpy.rehearsal.spool import Noted, Run
+from tonumpy.rehearsal.spool import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ def test_a_tensor_is_looked_for_in_an_array(tmp_path: Path) -> None:
 def test_what_was_seen_is_told_without_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "program.py"
     path.write_text("a = f(x)\nb = g(y)\nc = h(z)\n")
-    noted = tuple(_noted(str(path), row) for row in (1, 2, 3))
+    events = tuple(_event(str(path), row) for row in (1, 2, 3))
     seen_in = judging.seen_in
 
     def failing(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
@@ -62,7 +62,7 @@ def test_what_was_seen_is_told_without_what_failed(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(judging, "seen_in", failing)
     monkeypatch.setattr(judging, "reached_in", also_failing)
-    judged = judging.judge_run(Run(noted, (), "", ()), lambda _: Settings(), fragile=False)
+    judged = judging.judge_run(Run(events, (), "", ()), lambda _: Settings(), fragile=False)
     assert [(each.code, each.start.row) for each in judged.findings] == [("TNP104", 1), ("TNP104", 2), ("TNP104", 3)]
     assert [error.reason.split(" (")[0] for error in judged.errors] == [
         "internal error, please report it: KeyError: 'what nobody thought of'",
@@ -70,12 +70,12 @@ def test_what_was_seen_is_told_without_what_failed(tmp_path: Path, monkeypatch: 
     ]
 
 
-def _noted(filename: str, row: int) -> Noted:
+def _event(filename: str, row: int) -> Event:
     stack = (Call(filename, row, "<module>", row, 4, 8),)
     event = Event(
         "array", ("device",), "cuda:0", False, True, "torch.float32", "torch.strided", (2,), stack, ("TypeError", "no")
     )
-    return Noted(event, 1, 0, False, (), None)
+    return event._replace(own=0)
 
 
 VMAP = """

@@ -28,53 +28,6 @@ torch.cuda.synchronize()
 print(later["scores"].numpy().tolist())
 """
 
-ARRAYS = """
-import torch
-x = torch.arange(4.0, device="cuda")
-buffer = torch.empty(4, pin_memory=True)
-array = buffer.numpy()
-buffer.copy_(x, non_blocking=True)
-print(array.sum())  # TNP204
-torch.cuda.synchronize()
-print(array.sum())
-buffer.copy_(x * 2, non_blocking=True)
-torch.cuda.synchronize()
-print(array.sum())
-
-
-def kept(n):
-    held = []
-    for step in range(n):
-        buffer.copy_(x * step, non_blocking=True)
-        torch.cuda.synchronize()
-        held.append(array.sum())
-    return held
-
-
-def late():
-    buffer.copy_(x, non_blocking=True)
-    return array.mean()
-
-
-def local():
-    mine = torch.empty(4).pin_memory()
-    view = mine.numpy()
-    mine.copy_(x, non_blocking=True)
-    total = view.sum()  # TNP204
-    return total
-
-
-def waited():
-    mine = torch.empty(4).pin_memory()
-    view = mine.numpy()
-    mine.copy_(x, non_blocking=True)
-    x.sum().item()
-    return view.sum()
-
-
-print(kept(3), local(), waited())
-"""
-
 
 @pytest.mark.slow
 @needs_torch
@@ -99,17 +52,6 @@ def test_the_place_of_the_copy_is_told_and_the_values_are_right(tmp_path: Path) 
         "this reads what an asynchronous copy (made at helper.py:6) gives, and nothing waited for that: the data may be"
         " wrong"
     )
-
-
-@pytest.mark.slow
-@needs_torch
-def test_arrays_that_a_copy_overwrites_are_told_where_they_are_read(tmp_path: Path) -> None:
-    (tmp_path / "arrays.py").write_text(ARRAYS)
-    result = rehearse(tmp_path, "--", "arrays.py")
-    marked = [row for row, line in enumerate(ARRAYS.splitlines(), 1) if "# TNP204" in line]
-    assert [(each["location"]["row"], each["code"]) for each in result.findings] == [
-        (row, "TNP204") for row in marked
-    ], result.err
 
 
 WAYS = Path(__file__).parents[1] / "fixtures/TNP204/measured_ways.py"

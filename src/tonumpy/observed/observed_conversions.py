@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tonumpy.engine.names.module import Module
     from tonumpy.findings import Observed
-    from tonumpy.observed.sighting import Sighting, Spot
+    from tonumpy.observed.sighting import Sighting, Spot, What
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
@@ -74,35 +74,51 @@ def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
     sites = Sites(module.source)
     found = []
     for sighting in sightings:
-        if sighting.is_handled:
-            continue
-        if sighting.what in OF_DEVICES:
-            found.append(_of_devices(module, sighting))
-            continue
-        if sighting.is_refused or sighting.observed.is_fragile or sighting.what != "conversion":
+        if sighting.what in OF_DEVICES and sighting.is_fault:
+            found.append(_without_rule(sighting, _span(module.source, sighting.spot)))
+        elif sighting.is_fault:
             seen = _seen(module, sites, sighting)
             if seen is not None:
                 found.append(seen)
     return found
 
 
-_CODES = {
-    "mixed devices": "TNP109",
-    "unfinished copy": "TNP204",
-    "lost gradient": "TNP203",
-    "shared write": "TNP201",
-    "taken for values": "TNP206",
-    "no mask": "TNP205",
+def seen_alone(source: Source, sighting: Sighting) -> Seen:
+    """The sighting at a place whose text could not be read: no rule is asked."""
+    span = _span(source, sighting.spot)
+    if sighting.what != "conversion":
+        return _without_rule(sighting, span)
+    code = "TNP101" if sighting.is_method else "TNP104"
+    return Seen(None, False, code, _message(None, sighting), (), span, sighting.observed)
+
+
+# What is no conversion, or came of one later: the rule, and its message.
+_MESSAGES: dict[What, tuple[str, str]] = {
+    "shared write": (
+        "TNP201",
+        "the array shares memory with its tensor, and one of them was written while the other was still in use",
+    ),
+    "lost gradient": (
+        "TNP203",
+        "the gradient ends at this conversion: the run trained on a loss made of its result alone",
+    ),
+    "unfinished copy": (
+        "TNP204",
+        "this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong",
+    ),
+    "no mask": ("TNP205", "{about}"),
+    "taken for values": ("TNP206", "{about}"),
+    "mixed devices": ("TNP109", "tensors of two devices meet: {about}: raises {error}"),
 }
 
 
-def seen_alone(source: Source, sighting: Sighting) -> Seen:
-    """The sighting at a place whose text could not be read: no rule is asked."""
-    if sighting.what != "conversion":
-        message = f"{sighting.what} seen here"
-        return Seen(None, False, _CODES[sighting.what], message, (), _span(source, sighting.spot), sighting.observed)
-    code = "TNP101" if sighting.is_method else "TNP104"
-    return Seen(None, False, code, _message(None, sighting), (), _span(source, sighting.spot), sighting.observed)
+def _without_rule(sighting: Sighting, span: tuple[Position, Position], conversion: Conversion | None = None) -> Seen:
+    code, words = _MESSAGES[sighting.what]
+    message = words.format(about=sighting.about, error=_error(sighting))
+    operations: tuple[Operation, ...] = ()
+    if conversion is not None and sighting.what == "shared write":
+        operations = (AddCopy(conversion.candidate.call, "copy"),)
+    return Seen(conversion, False, code, message, operations, span, sighting.observed)
 
 
 def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
@@ -115,12 +131,12 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
         conversion = conversion_at(module, candidate, sighting)
         span = call_span(candidate, module.source)
         if sighting.what != "conversion":
-            return _of_memory(conversion, span, sighting)
+            return _without_rule(sighting, span, conversion)
         message = f"`.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(conversion, True, "TNP101", message, (), span, sighting.observed)
     span = _span(module.source, sighting.spot)
     if sighting.what != "conversion":
-        return _of_memory(None, span, sighting)
+        return _without_rule(sighting, span)
     if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
         message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(None, False, "TNP101", message, (), span, sighting.observed)
@@ -229,28 +245,6 @@ def _is_handled(source: Source, place: Candidate | Site | OperationSite, sightin
     if WantedErrors(source.tree, source.text).wants(place.call, frozenset((error,))) == "always":
         return True
     return error in errors_made_good(place.scopes[-1], place.call)
-
-
-def _of_memory(conversion: Conversion | None, span: tuple[Position, Position], sighting: Sighting) -> Seen:
-    """A later result of a conversion: a write to the memory that it shares, a gradient that ended there."""
-    if sighting.what == "lost gradient":
-        message = "the gradient ends at this conversion: the run trained on a loss made of its result alone"
-        return Seen(conversion, False, "TNP203", message, (), span, sighting.observed)
-    message = "the array shares memory with its tensor, and one of them was written while the other was still in use"
-    operations = () if conversion is None else (AddCopy(conversion.candidate.call, "copy"),)
-    return Seen(conversion, False, "TNP201", message, operations, span, sighting.observed)
-
-
-def _of_devices(module: Module, sighting: Sighting) -> Seen:
-    """Tensors of two devices that met, what was read before it had arrived, what is taken for values or a mask."""
-    span, about = _span(module.source, sighting.spot), sighting.about
-    if sighting.what == "mixed devices":
-        message = f"tensors of two devices meet: {about}: raises {_error(sighting)}"
-        return Seen(None, False, "TNP109", message, (), span, sighting.observed)
-    if sighting.what in ("taken for values", "no mask"):
-        return Seen(None, False, _CODES[sighting.what], about, (), span, sighting.observed)
-    message = f"this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong"
-    return Seen(None, False, "TNP204", message, (), span, sighting.observed)
 
 
 def _code(site: Site | OperationSite | None) -> str:

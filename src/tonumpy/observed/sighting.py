@@ -51,6 +51,11 @@ class Sighting(NamedTuple):
     is_handled: bool = False
     about: str = ""
 
+    @property
+    def is_fault(self) -> bool:
+        """True unless all went well, or the user's own code makes it good."""
+        return not self.is_handled and (self.is_refused or self.observed.is_fragile or self.what != "conversion")
+
     def has(self, reason: str) -> bool:
         return reason in self.observed.reasons
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.observed.sighting import NOT_HELD, Held, Spot
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Literal
+    from typing import Any, Literal
+
+    from tonumpy.observed.sighting import What
 
     Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
     Way = Literal[
@@ -31,6 +35,10 @@ class Call(NamedTuple):
     column: int | None = None
     end_column: int | None = None
 
+    @property
+    def spot(self) -> Spot:
+        return Spot(self.row, self.end_row, self.column, self.end_column)
+
 
 class Event(NamedTuple):
     """One conversion of a tensor as it happened, or what came of one later.
@@ -50,6 +58,9 @@ class Event(NamedTuple):
     `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
     `is_handled`: it was raised, as the user's own code makes it good, or asks for it. `about`: where two tensors met,
     both of them in words, or where the copy was made, or what was taken for values.
+
+    `times` is how often it happened, `own` where the user's own code is in its stack (-1: nowhere). `is_direct`: that
+    code itself called the tensor's method.
     """
 
     way: Way
@@ -64,8 +75,32 @@ class Event(NamedTuple):
     error: tuple[str, str] | None = None
     is_handled: bool = False
     about: str = ""
+    times: int = 1
+    own: int = -1
+    is_direct: bool = False
+    held: Held = NOT_HELD
+
+    @property
+    def what(self) -> What:
+        """The sort of sighting that it is."""
+        if self.way == "operator":
+            return "mixed devices" if self.reasons == ("mixed",) else "conversion"
+        return "conversion" if self.way == "numpy" or self.way == "array" else self.way
 
     @property
     def is_refused(self) -> bool:
         """True if the conversion raises on real hardware."""
         return bool(self.reasons)
+
+
+def event_of(fields: list[Any]) -> Event:
+    """The event whose fields were written as JSON, which knows no tuples."""
+    read = Event(*fields)
+    names, parameter = read.held
+    return read._replace(
+        reasons=tuple(read.reasons),
+        shape=tuple(read.shape),
+        stack=tuple(Call(*each) for each in read.stack),
+        error=None if read.error is None else (read.error[0], read.error[1]),
+        held=Held(tuple((name, kind) for name, kind in names), None if parameter is None else (*parameter,)),
+    )

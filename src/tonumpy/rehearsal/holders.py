@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
+    # As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
+    Name = tuple[str, Kind]
 
 _MOST = 2_000  # items of a list, or attributes, that are looked at
 _MOST_SEARCHES = 200  # among all objects of Python, which takes some 30 ms each time
@@ -21,35 +23,21 @@ _LISTS = (list, tuple, set, frozenset, deque)
 _TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
 
 
-class Holder(NamedTuple):
-    """`name` is as the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there."""
-
-    name: str
-    kind: Kind
-
-
-class Parameter(NamedTuple):
-    """The parameter of the function that was called, and its place among the arguments of the call, if it has one."""
-
-    name: str
-    position: int | None
-    kind: Kind
-
-
-def holders_of(tensor: object, frame: FrameType) -> tuple[Holder, ...]:
+def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:
     """The names in a frame that hold a tensor, and the attributes of what they hold."""
-    found, keys = [], frame.f_code.co_consts
+    found: list[Name] = []
+    keys = frame.f_code.co_consts
     for name, value in _names(frame):
         kind = _kind(value, tensor)
         if kind is not None:
-            found.append(Holder(name, kind))
+            found.append((name, kind))
             if kind == "itself":
                 continue
         found += _of_items(name, value, tensor, keys)
         for attribute, held in _attributes(value, frame.f_code.co_names):
             kind = _kind(held, tensor)
             if kind is not None:
-                found.append(Holder(f"{name}.{attribute}", kind))
+                found.append((f"{name}.{attribute}", kind))
             found += _of_items(f"{name}.{attribute}", held, tensor, keys)
     return tuple(found)
 
@@ -60,34 +48,35 @@ class Search:
     def __init__(self) -> None:
         self._left = _MOST_SEARCHES
 
-    def holder(self, tensor: object) -> tuple[Holder, ...]:
+    def holder(self, tensor: object) -> tuple[Name, ...]:
         """The names that hold the converted tensor itself, where no list or dict has it."""
         if not self._left:
             return ()
         self._left -= 1
         kinds = {type(each) for each in gc.get_referrers(tensor)}
-        return (Holder("", "items" if kinds & {*_LISTS} else "values" if dict in kinds else "itself"),)
+        return (("", "items" if kinds & {*_LISTS} else "values" if dict in kinds else "itself"),)
 
 
-def _of_items(name: str, value: object, tensor: object, keys: Collection[object], depth: int = 1) -> list[Holder]:
+def _of_items(name: str, value: object, tensor: object, keys: Collection[object], depth: int = 1) -> list[Name]:
     """The items that the code names by a constant: `batch["x"]`, `pair[0]`."""
     if type(value) not in (dict, list, tuple) or len(value) > _MOST:  # type: ignore[arg-type]
         return []
     pairs = value.items() if type(value) is dict else enumerate(value)  # type: ignore[arg-type]
-    found = []
+    found: list[Name] = []
     for key, item in pairs:
         if type(key) not in (str, int) or key not in keys:
             continue
         kind = _kind(item, tensor)
         if kind is not None:
-            found.append(Holder(f"{name}[{key!r}]", kind))
+            found.append((f"{name}[{key!r}]", kind))
         if depth < _DEPTH:
             found += _of_items(f"{name}[{key!r}]", item, tensor, keys, depth + 1)
     return found
 
 
-def parameter_of(tensor: object, frame: FrameType) -> Parameter | None:
-    """The one of a function that has just been called; None where none holds the tensor."""
+def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kind] | None:
+    """The parameter of a function that has just been called, and its place among the arguments of the call, if it has
+    one; None where none holds the tensor."""
     code, values = frame.f_code, frame.f_locals
     names = code.co_varnames[: code.co_argcount]
     others = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
@@ -100,13 +89,13 @@ def parameter_of(tensor: object, frame: FrameType) -> Parameter | None:
     for position, (name, value) in enumerate(positional[bound:]):
         kind = _kind(value, tensor)
         if kind is not None:
-            return Parameter(name, position, kind)
+            return name, position, kind
     named = values.get(rest[int(has_rest)]) if has_named and len(rest) > int(has_rest) else {}
     keywords = [(name, values.get(name)) for name in others] + (list(named.items()) if type(named) is dict else [])
     for name, value in keywords:
         kind = _kind(value, tensor)
         if kind is not None:
-            return Parameter(name, None, kind)
+            return name, None, kind
     return None
 
 

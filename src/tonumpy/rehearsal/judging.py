@@ -55,7 +55,7 @@ class Judged(NamedTuple):
 
 def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool) -> Judged:
     """All files of the user's that the run has loaded, or that something happened in."""
-    sightings = sightings_of(run.noted)
+    sightings = sightings_of(run.events)
     files, errors, project = [], list[SourceError](), Project()
     for path in sorted({*sightings, *run.files}):
         name = shown_path(path)
@@ -119,15 +119,9 @@ def _judgements(
     source = module.source
     try:
         return judge_seen(source, settings, seen_in(module, sightings))
-    except Exception as error:
+    except Exception as error:  # all is told as it was seen
         errors.append(_defect(source.filename, error))
-    found = []
-    for each in sightings:
-        try:
-            found += judge_seen(source, settings, seen_in(module, [each]))
-        except Exception:  # this is the one, and is told as it was seen
-            found += judge_seen(source, settings, [seen_alone(source, each)])
-    return sorted(found, key=lambda judgement: judgement.finding.start)
+        return judge_seen(source, settings, [seen_alone(source, each) for each in sightings if each.is_fault])
 
 
 def _defect(filename: str, error: Exception) -> SourceError:

@@ -95,8 +95,4 @@ def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
 def _how(run: Run, code: int) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
-    if run.ended.startswith("exit code"):
-        return f"ended with {run.ended}"
-    if run.ended:
-        return f"ended with {run.ended}"
-    return f"ended with exit code {code}"
+    return f"ended with {run.ended or f'exit code {code}'}"

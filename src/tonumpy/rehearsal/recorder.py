@@ -15,7 +15,8 @@ from multiprocessing.util import register_after_fork
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.output import open_to_append
-from tonumpy.rehearsal.holders import Search, holders_of, parameter_of
+from tonumpy.observed.sighting import NOT_HELD, Held
+from tonumpy.rehearsal.holders import Search, names_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 
 if TYPE_CHECKING:
@@ -80,11 +81,13 @@ class Recorder:
             if number is not None:
                 self._write(number)
                 return
-        told = event._asdict() | {"stack": event.stack[: max(MOST_FRAMES, own + 1)], "own": own}
-        told["is_direct"] = own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own])
-        is_sought = own >= 0 and tensor is not None
-        holders, parameter = self._held(event, tensor, event.stack[own].filename) if is_sought else ((), None)
-        told |= {"holders": holders, "parameter": parameter}
+        told = event._replace(
+            stack=event.stack[: max(MOST_FRAMES, own + 1)],
+            own=own,
+            is_direct=own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own]),
+        )
+        if own >= 0 and tensor is not None:
+            told = told._replace(held=self._held(event, tensor, event.stack[own].filename))
         with self._lock:
             number = self._known.setdefault(key, len(self._known))
             self._write(told if number == len(self._known) - 1 else number)
@@ -109,7 +112,7 @@ class Recorder:
         if is_held:
             self._lock.release()
 
-    def _held(self, event: Event, tensor: object, filename: str) -> tuple[object, object]:
+    def _held(self, event: Event, tensor: object, filename: str) -> Held:
         """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
         inner: FrameType | None = None
         frame: FrameType | None = sys._getframe(3)
@@ -117,11 +120,10 @@ class Recorder:
             inner = inner if frame.f_code.co_filename == _AROUND_LIBRARIES else frame
             frame = frame.f_back
         if frame is None:
-            return (), None
-        holders = holders_of(tensor, frame)
-        parameter: object = None
+            return NOT_HELD
+        names, parameter = names_of(tensor, frame), None
         if inner is not None and not is_of_torch(inner.f_code.co_filename):
             parameter = parameter_of(tensor, inner)
-        if event.way == "array" and event.is_refused and parameter is None and not holders:
-            holders = self._search.holder(tensor)
-        return holders, parameter
+        if event.way == "array" and event.is_refused and parameter is None and not names:
+            names = self._search.holder(tensor)
+        return Held(names, parameter)

@@ -164,10 +164,9 @@ def _is_interrupted(ended: Ended) -> bool:
 
 def _is_at_refusal(run: Run) -> bool:
     """True if it was a refused conversion that ended the program."""
-    for noted in run.noted:
-        event = noted.event
-        if run.failure is not None and event.is_refused and noted.own >= 0 and event.error is not None:
-            call = event.stack[noted.own]
+    for event in run.events:
+        if run.failure is not None and event.is_refused and event.own >= 0 and event.error is not None:
+            call = event.stack[event.own]
             place = os.path.abspath(call.filename), call.row
             if (event.error[0], place) == (run.failure.kind, run.failure.place):
                 return True

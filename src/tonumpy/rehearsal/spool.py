@@ -6,27 +6,14 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.rehearsal.events import Call, Event
-from tonumpy.rehearsal.holders import Holder, Parameter
+from tonumpy.rehearsal.events import event_of
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from tonumpy.rehearsal.events import Event
+
 MAX_BYTES = 1_000_000_000  # of one file
-
-
-class Noted(NamedTuple):
-    """An event, how often it happened, and where the user's own code is in its stack (-1: nowhere).
-
-    `is_direct`: that code itself called the tensor's method. `holders` and `parameter` are what held the tensor.
-    """
-
-    event: Event
-    times: int
-    own: int
-    is_direct: bool
-    holders: tuple[Holder, ...]
-    parameter: Parameter | None
 
 
 class Failure(NamedTuple):
@@ -52,7 +39,7 @@ class Run(NamedTuple):
     were rehearsed.
     """
 
-    noted: tuple[Noted, ...]
+    events: tuple[Event, ...]
     files: tuple[str, ...]
     ended: str
     problems: tuple[str, ...]
@@ -62,7 +49,7 @@ class Run(NamedTuple):
 
 
 def read_run(folder: str) -> Run:
-    noted: list[Noted] = []
+    events: list[Event] = []
     files: set[str] = set()
     problems: dict[str, None] = {}
     processes: dict[int, bool] = {}
@@ -70,12 +57,14 @@ def read_run(folder: str) -> Run:
     ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
-            first = len(noted)
+            first = len(events)
             for told in _lines(os.path.join(folder, name)):
                 if isinstance(told, int):
                     place = first + told
-                    if first <= place < len(noted):
-                        noted[place] = noted[place]._replace(times=noted[place].times + 1)
+                    if first <= place < len(events):
+                        events[place] = events[place]._replace(times=events[place].times + 1)
+                elif isinstance(told, list):
+                    events.append(event_of(told))
                 elif "problem" in told:
                     problems[str(told["problem"])] = None
                 elif "missed" in told:
@@ -87,10 +76,8 @@ def read_run(folder: str) -> Run:
                 elif "ended" in told:
                     ended = told["ended"]
                     failure = None if told["failure"] is None else _failure(*told["failure"])
-                else:
-                    noted.append(_noted(told))
     children = list(processes.values()).count(False)
-    return Run(tuple(noted), tuple(sorted(files)), ended, tuple(problems), failure, children, tuple(missed))
+    return Run(tuple(events), tuple(sorted(files)), ended, tuple(problems), failure, children, tuple(missed))
 
 
 def _lines(path: str) -> list[Any]:
@@ -107,29 +94,3 @@ def _lines(path: str) -> list[Any]:
 def _failure(kind: str, lines: list[list[Any]], place: list[Any] | None) -> Failure:
     known = frozenset((str(filename), int(row)) for filename, row in lines)
     return Failure(kind, None if place is None else (str(place[0]), int(place[1])), known)
-
-
-def _noted(told: dict[str, Any]) -> Noted:
-    event = Event(
-        told["way"],
-        tuple(told["reasons"]),
-        told["device"],
-        told["requires_grad"],
-        told["is_grad_enabled"],
-        told["dtype"],
-        told["layout"],
-        tuple(told["shape"]),
-        tuple(Call(*each) for each in told["stack"]),
-        None if told["error"] is None else (told["error"][0], told["error"][1]),
-        told["is_handled"],
-        told["about"],
-    )
-    parameter = told["parameter"]
-    return Noted(
-        event,
-        1,
-        told["own"],
-        told["is_direct"],
-        tuple(Holder(*each) for each in told["holders"]),
-        None if parameter is None else Parameter(*parameter),
-    )

@@ -113,10 +113,10 @@ def _processes(run: Run) -> list[str]:
 def _of_libraries(run: Run) -> list[str]:
     """The lines about refusals where no code of the user's is on the stack: a thread of a library's own."""
     lines = []
-    for each in elsewhere(run.noted):
-        call = each.event.stack[0] if each.event.stack else None
+    for each in elsewhere(run.events):
+        call = each.stack[0] if each.stack else None
         place = f"{call.filename}:{call.row}" if call else "an unknown place"
-        lines.append(f"In no code of yours, {visible(place)}: {visible(': '.join(each.event.error or ('refused',)))}")
+        lines.append(f"In no code of yours, {visible(place)}: {visible(': '.join(each.error or ('refused',)))}")
     return lines
 
 

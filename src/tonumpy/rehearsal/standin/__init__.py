@@ -66,10 +66,6 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         mixing.look(name, args, tensors, found)
         copies.look(name, args, tensors, found)
 
-    def flush() -> None:
-        gradients.flush()
-        copies.flush()
-
     try:
         if device == "npu":
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
@@ -94,6 +90,6 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         gradients.patch(patches)
         Conversions(observer, stacks, gradients.note, handlers, copies, stop=stop).patch(patches)
         Masks(observer, stacks).patch(patches)
-        yield flush
+        yield gradients.flush
     finally:
         patches.restore()

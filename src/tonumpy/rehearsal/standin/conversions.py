@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -232,19 +233,14 @@ def refused(tensor: Any) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-_DTYPES: dict[torch.dtype, bool] = {}
-
-
+@functools.cache
 def _has_dtype(dtype: Any) -> bool:
     """True if NumPy has it: torch itself is asked, once."""
-    if dtype not in _DTYPES:
-        try:
-            _numpy(torch.empty(0, dtype=dtype, device="cpu"))
-        except (TypeError, RuntimeError):
-            _DTYPES[dtype] = False
-        else:
-            _DTYPES[dtype] = True
-    return _DTYPES[dtype]
+    try:
+        _numpy(torch.empty(0, dtype=dtype, device="cpu"))
+    except (TypeError, RuntimeError):
+        return False
+    return True
 
 
 def repaired(tensor: Any) -> Any:
@@ -259,6 +255,3 @@ def repaired(tensor: Any) -> Any:
         if not _has_dtype(plain.dtype):
             plain = plain.to(_HALF.get(plain.dtype, torch.float32))
         return _numpy(plain)
-
-
-__all__ = ["Conversions", "refused", "repaired"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import dis
-import linecache
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.rehearsal.standin.reporting import place_of
+from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.standin.reporting import place_of, tree_of
+from tonumpy.text.candidates import is_in_row
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -60,29 +62,12 @@ def indexed(frame: FrameType) -> Any:
 
 def _subscript(frame: FrameType) -> ast.Subscript | None:
     """The subscript at the place of the operation; with Python 3.10, which knows the row alone, the one in the row."""
-    row, end_row, column, end_column = place_of(frame)
-    lines = [linecache.getline(frame.f_code.co_filename, each) for each in range(row, (end_row or row) + 1)]
-    if column is not None and end_column is not None and lines:
-        lines = _cut(lines, column, end_column)
-    try:
-        tree = ast.parse("(" + "".join(lines).strip() + ")" if column is not None else lines[0].strip())
-    except (SyntaxError, ValueError, IndexError):
-        return None
-    found = _subscripts_in(tree)
-    return found[0] if found and (column is not None or len(found) == 1) else None
-
-
-def _cut(lines: list[str], column: int, end_column: int) -> list[str]:
-    """From a column of the first line to one of the last; columns are counted in bytes."""
-    parts = [line.encode() for line in lines]
-    parts[-1] = parts[-1][:end_column]
-    parts[0] = parts[0][column:]
-    return [part.decode() for part in parts]
-
-
-def _subscripts_in(tree: ast.AST) -> list[ast.Subscript]:
-    """The outermost first."""
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
+    near = [each for each in walk(tree) if isinstance(each, ast.Subscript)] if tree is not None else []
+    if spot.column is None:
+        near = [each for each in near if is_in_row(each, spot.row)]
+        return near[0] if len(near) == 1 else None
+    return next((each for each in near if is_at(each, spot)), None)
 
 
 def _held(node: ast.expr, frame: FrameType) -> Any:

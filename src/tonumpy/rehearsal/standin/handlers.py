@@ -12,6 +12,7 @@ import builtins
 import sys
 from typing import TYPE_CHECKING
 
+from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.reporting import place_of, tree_of
 from tonumpy.text.names import last_name
@@ -29,10 +30,9 @@ _GENERAL = (Exception, BaseException)
 
 
 class Handlers:
-    """Reads each file once."""
+    """Looks for handlers, once for each place."""
 
     def __init__(self) -> None:
-        self._trees: dict[str, ast.Module | None] = {}
         self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
 
     def handle(self, error: type[BaseException]) -> bool:
@@ -53,26 +53,15 @@ class Handlers:
         filename = frame.f_code.co_filename
         key = (frame.f_code, filename, frame.f_lasti)
         if key not in self._paths:
-            if filename not in self._trees:
-                self._trees[filename] = tree_of(filename)
-            tree = self._trees[filename]
+            tree = tree_of(filename)
             self._paths[key] = [] if tree is None else _path_in(tree, frame)
         return self._paths[key]
 
 
 def _path_in(tree: ast.Module, frame: FrameType) -> list[ast.AST]:
-    row, end_row, column, end_column = place_of(frame)
-    if column is not None:
-        for node in walk(tree):
-            if isinstance(node, ast.expr) and (node.end_lineno, node.end_col_offset) == (end_row, end_column):
-                name = node.func if isinstance(node, ast.Call) else node
-                # A method in a chain over several lines begins at its name.
-                starts = {(node.lineno, node.col_offset)}
-                if isinstance(name, ast.Attribute):
-                    starts.add((name.end_lineno or 0, (name.end_col_offset or 0) - len(name.attr.encode())))
-                if (row, column) in starts:
-                    return _as_called(path_to(tree, node), frame.f_code.co_name)
-    return _as_called(path_at(tree, row), frame.f_code.co_name)
+    spot = place_of(frame)
+    node = next((each for each in walk(tree) if isinstance(each, ast.expr) and is_at(each, spot)), None)
+    return _as_called(path_at(tree, spot.row) if node is None else path_to(tree, node), frame.f_code.co_name)
 
 
 def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:

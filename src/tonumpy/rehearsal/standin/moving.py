@@ -124,20 +124,11 @@ def _noted(before: Any, result: Any, mark: Any) -> Any:
 
 
 # The old names of types, as `torch.FloatTensor`, and their dtypes.
-_NAMES = {
-    torch.float32: "FloatTensor",
-    torch.float64: "DoubleTensor",
-    torch.float16: "HalfTensor",
-    torch.bfloat16: "BFloat16Tensor",
-    torch.uint8: "ByteTensor",
-    torch.int8: "CharTensor",
-    torch.int16: "ShortTensor",
-    torch.int32: "IntTensor",
-    torch.int64: "LongTensor",
-    torch.bool: "BoolTensor",
-    torch.complex64: "ComplexFloatTensor",
-    torch.complex128: "ComplexDoubleTensor",
-}
+_WITH_NAMES = (
+    *(torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128),
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool),
+)
+_NAMES = {dtype: torch.empty(0, dtype=dtype, device="cpu").type().rpartition(".")[2] for dtype in _WITH_NAMES}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from tonumpy.rehearsal.holders import holders_of
+from tonumpy.rehearsal.holders import names_of
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_modes, storage_of
 
@@ -87,7 +87,7 @@ def _origin_of(tensor: Any) -> _Origin | None:
 
 def _name(tensor: Any, frame: FrameType) -> str | None:
     """The name of a tensor in the user's own code; of a part of a torch module, its name there."""
-    held = next((each.name for each in holders_of(tensor, frame) if each.kind == "itself"), None)
+    held = next((name for name, kind in names_of(tensor, frame) if kind == "itself"), None)
     if held is not None:
         return held
     inner: FrameType | None = sys._getframe(1)

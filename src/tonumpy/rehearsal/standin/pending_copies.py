@@ -3,9 +3,7 @@
 The copies of the stand-in are made at once, so the values are right; on hardware the memory would hold what was there
 before. A copy is forgotten where the host waits: at a synchronisation of its stream, and at whatever reads a tensor of
 the device, or copies between device and host, without `non_blocking`.
-
-No one sees NumPy read its own memory. But the function that begins a copy into pinned memory is known, and which of its
-names hold arrays over that: its next line that reads one is told, unless the host has waited when it is reached.
+No one sees NumPy read its own memory: an array over pinned memory that such a copy overwrites is not told.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from tonumpy.detectors.unfinished_calls import view_waited_for
-from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
@@ -30,10 +27,10 @@ from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
 from tonumpy.text.syntax import FUNCTIONS, blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import CodeType, FrameType
+    from collections.abc import Callable
+    from types import CodeType
 
-    from tonumpy.rehearsal.events import Event, Observer
+    from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.reporting import Stacks
 
@@ -62,7 +59,6 @@ class Copies:
         self._stacks = stacks
         self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
         self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
-        self._reads: list[tuple[_Copy, Read, Event]] = []
 
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
@@ -75,7 +71,6 @@ class Copies:
         for name in READS:
             if hasattr(Tensor, name):
                 patches.around(Tensor, name, self._read)
-        patches.on_exit(self.flush)
 
     def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
         is_towards = _is_towards_host(src, target)
@@ -84,7 +79,6 @@ class Copies:
         result = copy(target, src, non_blocking)
         if non_blocking and is_towards and is_pinned(target):
             self._begin(target)
-            self._expect_reads(target)
         return result
 
     def _copied_each(self, copy: Callable[..., Any], targets: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -170,34 +164,7 @@ class Copies:
         storage.mark = _PENDING
         self._pending[storage] = _Copy(stream, stream.copies, place_of_caller())
 
-    def _expect_reads(self, host: Any) -> None:
-        """Expect reads of arrays that share the memory."""
-        with guarded("Tensor.copy_: arrays that it overwrites are not told of"):
-            for read in reads_after(host):
-                told = event(host, "unfinished copy", (), None, self._stacks)
-                told = told._replace(about=f" (made at {place_of_caller()})")
-                self._reads.append((self._pending[host.untyped_storage()], read, told))
-
-    def flush(self) -> None:
-        """Tell of the reads that came before the end."""
-        for _, read, told in self._reads:
-            self._tell_of_read(read, told)
-        self._reads.clear()
-
-    def _tell_of_read(self, read: Read, told: Event) -> None:
-        stack = tuple(
-            Call(call.filename, read.row, call.function) if call.filename == read.code.co_filename else call
-            for call in told.stack[:1]
-        )
-        self._observer(told._replace(stack=(*stack, *told.stack[1:])), None)
-
     def _forget(self, stream: streams.Stream | None, copies: int) -> None:
-        for each in list(self._reads):
-            copy, read, told = each
-            if stream is None or (copy.stream is stream and copy.number <= copies):
-                self._reads.remove(each)
-                if has_passed(read):
-                    self._tell_of_read(read, told)
         for storage, pending in list(self._pending.items()):
             if stream is None or (pending.stream is stream and pending.number <= copies):
                 self._pending.pop(storage, None)
@@ -243,30 +210,6 @@ def _is_of_module() -> bool:
     return False
 
 
-class Read(NamedTuple):
-    """A line that reads an array, in a function that began a copy at another line."""
-
-    code: CodeType
-    begun: int
-    row: int
-
-
-def reads_after(host: Any) -> list[Read]:
-    """The lines at which the innermost code of the user's own goes on to read arrays over the memory of this tensor."""
-    frame = own_frame(1)
-    if frame is None:
-        return []
-    first = host.untyped_storage().data_ptr()
-    last = first + host.untyped_storage().nbytes()
-    names = {name for name, value in list(frame.f_locals.items()) if _lies_in(value, first, last)}
-    body = _body(frame.f_code) if names else None
-    if body is None:
-        return []
-    begun = frame.f_lineno
-    rows = [node.lineno for node in _loads(body) if node.id in names and node.lineno > begun]
-    return [Read(frame.f_code, begun, min(rows))] if rows else []
-
-
 def is_view() -> bool:
     """True if the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
     frame = own_frame(1)
@@ -284,20 +227,6 @@ def is_view() -> bool:
     return False
 
 
-def has_passed(read: Read) -> bool:
-    """True if the function has gone on behind the line by now."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not read.code:
-        frame = frame.f_back
-    return frame is None or not read.begun <= frame.f_lineno <= read.row
-
-
-def _lies_in(value: object, first: int, last: int) -> bool:
-    if type(value).__module__ != "numpy" or not hasattr(value, "__array_interface__"):
-        return False
-    return bool(first <= value.__array_interface__["data"][0] < last)
-
-
 def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The function, or the module, as its file has it."""
     tree = tree_of(code.co_filename)
@@ -306,11 +235,3 @@ def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
     rows = range(code.co_firstlineno, code.co_firstlineno + 20)  # behind its decorators
     found = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == code.co_name]
     return next((each for each in found if each.lineno in rows), None)
-
-
-def _loads(body: ast.AST) -> Iterator[ast.Name]:
-    for child in ast.iter_child_nodes(body):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
-            yield child
-        if not isinstance(child, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            yield from _loads(child)

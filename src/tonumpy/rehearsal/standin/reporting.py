@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import sys
 import warnings
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.observed.sighting import Spot
 from tonumpy.rehearsal.events import Call, Event
 
 if TYPE_CHECKING:
@@ -54,13 +56,13 @@ def _call(frame: FrameType) -> Call | None:
     return Call(code.co_filename, row, code.co_name, end_row, column, end_column)
 
 
-def place_of(frame: FrameType) -> tuple[int, int | None, int | None, int | None]:
-    """The first and the last row, and the columns (bytes from 0), of what it is at; with Python 3.10 the row alone."""
+def place_of(frame: FrameType) -> Spot:
+    """The part of the text that a frame is at; with Python 3.10 the row alone."""
     if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
         place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
         if place is not None and place[0] is not None:
-            return place[0], *place[1:]
-    return frame.f_lineno or 0, None, None, None
+            return Spot(place[0], *place[1:])
+    return Spot(frame.f_lineno or 0)
 
 
 def event(
@@ -113,7 +115,9 @@ class guarded:  # noqa: N801 -- as those of contextlib
 MAX_BYTES = 2_000_000  # of one file
 
 
+@functools.cache
 def tree_of(filename: str) -> ast.Module | None:
+    """The tree of a file, which is read once; None where it cannot be."""
     try:
         if filename.endswith(".ipynb"):  # what the cells hold, put there where they were compiled
             return ast.parse("".join(linecache.getlines(filename)))

@@ -10,7 +10,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.inference.array_flow import MAX_PASSES, parts_that_make, targets_with_values
-from tonumpy.observed.sighting import Spot
 from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.standin.reporting import tree_of
 from tonumpy.text.candidates import is_in_row
@@ -20,6 +19,7 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions,
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tonumpy.observed.sighting import Spot
     from tonumpy.rehearsal.events import Call
 
     Stack = tuple[Call, ...]  # the innermost call first
@@ -33,7 +33,7 @@ class Flows:
     """Reads each file once."""
 
     def __init__(self) -> None:
-        self._files: dict[str, _File | None] = {}
+        self._files: dict[str, tuple[_Function, ...]] = {}  # the module, and the functions in it
         self._known: dict[tuple[Stack, Stack], bool] = {}
 
     def reaches(self, source: Stack, target: Stack) -> bool:
@@ -74,28 +74,18 @@ class Flows:
     def _function(self, call: Call) -> _Function | None:
         if call.filename not in self._files:
             tree = tree_of(call.filename)
-            self._files[call.filename] = None if tree is None else _File(tree)
-        file = self._files[call.filename]
-        return None if file is None else file.function_at(call)
-
-
-class _File:
-    def __init__(self, tree: ast.Module) -> None:
-        self._whole = _Function(tree)
-        self._functions = [_Function(node) for node in walk(tree) if isinstance(node, FUNCTIONS)]
-
-    def function_at(self, call: Call) -> _Function | None:
-        if call.function == "<module>":
-            return self._whole
+            nodes = () if tree is None else (tree, *(node for node in walk(tree) if isinstance(node, FUNCTIONS)))
+            self._files[call.filename] = tuple(map(_Function, nodes))
+        whole, *functions = self._files[call.filename] or (None,)
+        is_within = call.function in _OF_EXPRESSIONS
         around = [
             each
-            for each in self._functions
-            if each.root.lineno <= call.row <= (each.root.end_lineno or 0)  # type: ignore[union-attr]
-            and (call.function in (each.root.name, *_OF_EXPRESSIONS))  # type: ignore[union-attr]
+            for each in functions
+            if isinstance(each.root, FUNCTIONS)
+            and each.root.lineno <= call.row <= (each.root.end_lineno or 0)
+            and (is_within or call.function == each.root.name)
         ]
-        if not around and call.function in _OF_EXPRESSIONS:
-            return self._whole
-        return around[-1] if around else None
+        return around[-1] if around else whole if is_within or call.function == "<module>" else None
 
 
 class _Function:
@@ -175,8 +165,7 @@ def _nodes_at(root: ast.AST, call: Call) -> set[int]:
 
 def _expressions_at(root: ast.AST, call: Call) -> list[ast.expr]:
     """The expressions that were evaluated there; where only the row is known, any call in it."""
-    spot = Spot(call.row, call.end_row, call.column, call.end_column)
-    return [node for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, spot)]
+    return [node for node in walk(root) if isinstance(node, ast.expr) and _is_at(node, call.spot)]
 
 
 def _is_at(node: ast.expr, spot: Spot) -> bool:
