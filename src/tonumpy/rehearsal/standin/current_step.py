@@ -7,7 +7,9 @@ import dis
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.reporting import place_of, tree_of
+from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import walk
 
@@ -43,7 +45,7 @@ def reads_item(frame: FrameType) -> bool:
 
 def next_step(frame: FrameType) -> str:
     """The next use of the call's result: "index" or "invert", if it is that."""
-    following = next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
+    following = _following(frame)
     if following is None:
         return ""
     if following.opname in (_READING, "STORE_SUBSCR") or following.argrepr == "[]":
@@ -54,16 +56,44 @@ def next_step(frame: FrameType) -> str:
 def indexed(frame: FrameType) -> Any:
     """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
     that is made there; else UNKNOWN."""
-    node = _subscript(frame)
-    if node is None:
-        return UNKNOWN
-    return _held(node.value, frame)
+    node = node_at(frame, ast.Subscript)
+    return _held(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
 
 
-def _subscript(frame: FrameType) -> ast.Subscript | None:
-    """The subscript at the place of the operation; with Python 3.10, which knows the row alone, the one in the row."""
+def writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
+    """The library of CSV or JSON that writes what the frame makes, and the frame of the user's own that calls it."""
+    if not is_own(frame.f_code.co_filename):
+        library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if library not in ("csv", "json"):
+            return None
+        while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == library:
+            frame = frame.f_back
+        return (library, frame) if is_own(frame.f_code.co_filename) else None  # libraries write such, too
+    call = node_at(frame, ast.Call)
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        if call.func.attr in ("writerow", "writerows"):
+            return "csv", frame
+        module = getattr(_held(call.func.value, frame), "__name__", "")
+        if module in WRITERS_OF_JSON:
+            return str(module), frame
+    # What JSON is given as `default`.
+    return writer_at(frame.f_back) if frame.f_back is not None and _returns_next(frame) else None
+
+
+def _returns_next(frame: FrameType) -> bool:
+    following = _following(frame)
+    return following is not None and following.opname == "RETURN_VALUE"
+
+
+def _following(frame: FrameType) -> dis.Instruction | None:
+    return next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
+
+
+def node_at(frame: FrameType, kind: type[ast.expr]) -> ast.expr | None:
+    """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
+    the row."""
     spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
-    near = [each for each in walk(tree) if isinstance(each, ast.Subscript)] if tree is not None else []
+    near = [each for each in walk(tree) if isinstance(each, kind)] if tree is not None else []
     if spot.column is None:
         near = [each for each in near if is_in_row(each, spot.row)]
         return near[0] if len(near) == 1 else None

@@ -31,10 +31,10 @@ class Stacks:
         # By the identity of the code, as it is equal to the same code of another file; it lives as long as its entry.
         self._calls: dict[tuple[int, int], tuple[CodeType, Call | None]] = {}
 
-    def read(self) -> tuple[Call, ...]:
-        """The stack of the caller, innermost call first."""
+    def read(self, frame: FrameType | None = None) -> tuple[Call, ...]:
+        """The stack of a frame or else of the caller, innermost call first."""
         found = []
-        frame: FrameType | None = sys._getframe(1)
+        frame = frame or sys._getframe(1)
         calls = self._calls
         while frame is not None:
             code = frame.f_code
@@ -90,10 +90,13 @@ def event(
     )
 
 
-def tell(observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str) -> None:
+def tell(
+    observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str, frame: FrameType | None = None
+) -> None:
     """Tell of what is wrong without an error, in words; `what` it is, for the warning if that fails."""
     with guarded(f"{what} is not told of"):
-        observer(event(tensor, way, (), None, stacks)._replace(about=words), tensor)
+        told = event(tensor, way, (), None, stacks)._replace(about=words)
+        observer(told if frame is None else told._replace(stack=stacks.read(frame)), tensor)
 
 
 class guarded:  # noqa: N801 -- as those of contextlib

@@ -1,8 +1,7 @@
 """Reports tensors that libraries take for values (TNP206), by its table.
 
 A library is patched once the program has imported it: the functions of the table, and of its objects the comparisons,
-membership, indices, columns and methods; of what writes JSON the function that makes text of what JSON does not know.
-Of what is only text for a reader nothing is told.
+membership, indices, columns and methods. The text of a tensor is told in CSV and JSON alone, which programs read.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.compiled_code import innermost
+from tonumpy.rehearsal.standin.current_step import writer_at
 from tonumpy.rehearsal.standin.reporting import guarded
 from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
 from tonumpy.sinks.taken.words import said
@@ -30,69 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonumpy.sinks.taken.table import Place
-
-_WRITTEN = "tensor("  # how the text of a tensor begins, that of a parameter too
-
-
-def patch_json(library: str, tell: _Tell, patches: Patches) -> None:
-    """Follow one of the libraries that write JSON, until `patches` are restored."""
-    module: Any = sys.modules[library]
-    if library != "json":
-        for name in ("dump", "dumps"):
-            if hasattr(module, name):
-                patches.replace(module, name, _writing(getattr(module, name), library, tell))
-        return
-    # `json.dump` and `json.dumps` end here, with what they are given as `default`, and encoders of any class.
-    iterencode = module.JSONEncoder.iterencode
-
-    @functools.wraps(iterencode)
-    def encoded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _is_called_by_own():
-            return iterencode(self, *args, **kwargs)
-        had = vars(self).get("default")
-        self.default = _watched(self.default, library, tell)
-        try:
-            # What is given piece by piece is asked for later, and knows by then what it has to ask.
-            return iterencode(self, *args, **kwargs)
-        finally:
-            if had is None:
-                del self.default
-            else:
-                self.default = had
-
-    patches.replace(module.JSONEncoder, "iterencode", encoded)
-
-
-def _writing(write: Callable[..., Any], library: str, tell: _Tell) -> Callable[..., Any]:
-    @functools.wraps(write)
-    def written(*args: Any, **kwargs: Any) -> Any:
-        if is_own(sys._getframe(1).f_code.co_filename):
-            if callable(kwargs.get("default")):
-                kwargs["default"] = _watched(kwargs["default"], library, tell)
-            elif library == "orjson" and len(args) > 1 and callable(args[1]):
-                args = (args[0], _watched(args[1], library, tell), *args[2:])
-        return write(*args, **kwargs)
-
-    return written
-
-
-def _watched(default: Callable[[Any], Any], library: str, tell: _Tell) -> Callable[[Any], Any]:
-    def made(value: Any) -> Any:
-        result = default(value)
-        if isinstance(value, torch.Tensor) and isinstance(result, str) and _WRITTEN in result:
-            tell(value, f"`{library}` takes a tensor for values: {said('text', library, '')}")
-        return result
-
-    return made
-
-
-def _is_called_by_own() -> bool:
-    """True if the user's code writes, through functions of json alone: libraries write such, too."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "json":
-        frame = frame.f_back
-    return is_own(frame.f_code.co_filename)
-
 
 # The method, and the place of the tensor among its arguments, of what is no call in the source.
 _METHODS = {
@@ -110,24 +47,29 @@ _OF_PYTHON = ("builtins", "collections")  # their containers ask for the hash
 class TakenByLibraries:
     """`tell` is given a tensor, and what is done with it in words."""
 
-    def __init__(self, tell: Callable[[Any, str], None]) -> None:
+    def __init__(self, tell: Callable[..., None]) -> None:
         self._tell = tell
         self._here = threading.local()  # `is_within`: a library calls its own functions
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
+        patches.around(torch.Tensor, "__repr__", self._text)
         names = (*table().functions, *table().operations)
-        for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON}):
+        for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON, "csv", *WRITERS_OF_JSON}):
             patches.once_imported(library, partial(self._begin, library, patches))
+
+    def _text(self, represent: Callable[..., str], tensor: Any, **options: Any) -> str:
+        """The writers of CSV and JSON ask a tensor for its text."""
+        with guarded("the text of a tensor"):
+            frame = innermost()
+            written = None if frame is None else writer_at(frame)
+            if written is not None:
+                library, frame = written
+                self._tell(tensor, f"`{library}` takes a tensor for values: {said('text', library, '')}", frame)
+        return represent(tensor, **options)
 
     def _begin(self, library: str, patches: Patches) -> None:
         with guarded(f"{library} is not followed"):
-            if library == "csv":
-                self._patch_csv(patches)
-                return
-            if library in WRITERS_OF_JSON:
-                patch_json(library, self._tell, patches)
-                return
             self._patch_functions(library, patches)
             if library != "numpy":  # of arrays TNP108 tells, and tensors_as_keys.py
                 self._patch_objects(library, patches)
@@ -223,50 +165,6 @@ class TakenByLibraries:
             if word and (word != "objects" or tensor.dim() == 0):  # pandas keeps an array as an object, too
                 self._tell(tensor, f"`{function}` takes a tensor for values: {said(word, library, function)}")
                 return
-
-    def _patch_csv(self, patches: Patches) -> None:
-        """Its writers ask for the text of what is in a row; who calls is asked first, as libraries write such, too."""
-        csv: Any = sys.modules["csv"]
-        writer, text = csv.writer, said("text", "csv", "writerow")
-
-        def look(row: Any) -> Any:
-            cells = row.values() if isinstance(row, dict) else row if isinstance(row, (list, tuple)) else ()
-            tensors = [each for each in cells if isinstance(each, torch.Tensor)]
-            tensors += [row] if isinstance(row, torch.Tensor) else []
-            if tensors:
-                self._tell(tensors[0], f"`csv` takes a tensor for values: {text}")
-            return row
-
-        def called_by_own() -> bool:
-            return is_own(sys._getframe(2).f_code.co_filename)
-
-        class Writer:
-            """A writer like csv.writer's own, whose type is written in C and takes no patches."""
-
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                self._writer = writer(*args, **kwargs)
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(self._writer, name)
-
-            def writerow(self, row: Any) -> Any:
-                return self._writer.writerow(look(row) if called_by_own() else row)
-
-            def writerows(self, rows: Any) -> Any:
-                return self._writer.writerows(map(look, rows) if called_by_own() else rows)
-
-        def of_dicts(method: Any, watched: Callable[[Any], Any]) -> Any:
-            @functools.wraps(method)
-            def written(self: Any, given: Any) -> Any:
-                return method(self, watched(given) if called_by_own() else given)
-
-            return written
-
-        Writer.__name__ = Writer.__qualname__ = "writer"
-        patches.replace(csv, "writer", Writer)
-        kind = csv.DictWriter
-        patches.replace(kind, "writerow", of_dicts(kind.writerow, look))
-        patches.replace(kind, "writerows", of_dicts(kind.writerows, partial(map, look)))
 
 
 def _is_told(place: Place, library: str) -> bool:
