@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.pending_copies import Copies
     from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.state import Mark
 
 _numpy = Base.numpy
 _dlpack = Tensor.__dlpack__
 _HALF = {torch.complex32: torch.complex64}
+
+
+class _PerThread(threading.local):
+    """`is_converting`: with a mode of functions torch comes back to what it is given here."""
+
+    is_converting = False
 
 
 class Conversions:
@@ -42,7 +49,7 @@ class Conversions:
         stop: bool,
     ) -> None:
         self._copies = copies
-        self._here = threading.local()  # `is_converting`: with a mode of functions torch comes back here
+        self._here = _PerThread()
         self._handlers = handlers
         self._note = note  # is given each that is not refused
         self._sharing = Sharing(observer)
@@ -84,16 +91,16 @@ class Conversions:
         patches.replace(Tensor, "__dlpack_device__", _dlpack_device)
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
-        if getattr(self._here, "is_converting", False):
+        if self._here.is_converting:
             return _numpy(tensor, force=force)
         self._here.is_converting = True
         try:
-            return self._converted(tensor, way, force=force)
+            return self._converted(tensor, way, mark_of(tensor), force=force)
         finally:
             self._here.is_converting = False
 
-    def _converted(self, tensor: Any, way: Way, *, force: bool) -> Any:
-        if tensor.is_cpu:
+    def _converted(self, tensor: Any, way: Way, mark: Mark, *, force: bool) -> Any:
+        if not mark.pretended:
             self._copies.check(tensor, is_array_made=way == "numpy")
         reasons = () if force else refused(tensor)
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
@@ -105,18 +112,18 @@ class Conversions:
             from tonumpy.rehearsal.standin.compiled_numpy import traced  # start-up
 
             return traced(made, tensor)
-        if reasons and mark_of(tensor).excused:
+        if reasons and mark.excused:
             return repaired(tensor)  # it is there for a fault that was told
-        if not reasons:
-            made = _numpy(tensor.cpu() if mark_of(tensor).pretended else tensor, force=force)
-            with guarded(f"Tensor.{way}: this conversion is not told of"):
-                happened = event(tensor, way, (), None, self._stacks)
-                self._observer(happened, tensor)
-                self._note(happened)
-                if tensor.is_cpu and tensor.layout is torch.strided:
-                    self._sharing.note(tensor, made, happened)
-            return made
-        return self._refused(tensor, way, reasons)
+        if reasons:
+            return self._refused(tensor, way, reasons)
+        made = _numpy(tensor.cpu() if mark.pretended else tensor, force=force)
+        with guarded(f"Tensor.{way}: this conversion is not told of"):
+            happened = event(tensor, way, (), None, self._stacks)
+            self._observer(happened, tensor)
+            self._note(happened)
+            if not mark.pretended and tensor.layout is torch.strided:
+                self._sharing.note(tensor, made, happened)
+        return made
 
     def _refused(self, tensor: Any, way: Way, reasons: tuple[Reason, ...]) -> Any:
         error, is_handled = _error(tensor, reasons[0]), False
@@ -222,7 +229,7 @@ def refused(tensor: Any) -> tuple[Reason, ...]:
     reasons: list[Reason] = []
     if tensor.layout is not torch.strided:
         reasons.append("layout")
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         reasons.append("device")
     if tensor.requires_grad and torch.is_grad_enabled():
         reasons.append("grad")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
 _to, _type = Base.to, Base.type
-_device = Base.device.__get__
+_device, _is_cpu = Base.device.__get__, Base.is_cpu.__get__
 _Lazy = torch.nn.parameter.UninitializedTensorMixin
 
 
@@ -29,6 +29,9 @@ def patch(patches: Patches) -> None:
         mark = mark_of(self)
         return mark.place if mark.pretended else _device(self)
 
+    def is_cpu(self: Any) -> bool:
+        return not mark_of(self).pretended and bool(_is_cpu(self))
+
     def get_device(self: Any) -> int:
         mark = mark_of(self)
         return mark.place.index if mark.pretended else -1
@@ -38,7 +41,7 @@ def patch(patches: Patches) -> None:
 
     patches.replace(Tensor, "device", property(device))
     patches.replace(Tensor, f"is_{kind}", property(lambda self: mark_of(self).pretended))
-    patches.replace(Tensor, "is_cpu", property(lambda self: device(self).type == "cpu"))
+    patches.replace(Tensor, "is_cpu", property(is_cpu))
     methods = {"to": to, kind: there, "cpu": cpu, "type": type_, "type_as": type_as, "get_device": get_device}
     for name, function in methods.items():
         function.__name__, function.__qualname__ = name, f"Tensor.{name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,21 +15,12 @@ from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
+    # How it came there, the code, and the place in it, whose line, which takes Python a search, is looked up when it is
+    # told.
+    _Origin = tuple[str, CodeType, int]
+
 _MOST_FRAMES = 60
 _MOST_SIZES = 3
-
-
-class _Origin(NamedTuple):
-    """`instruction` is the place in the code; its line, which takes Python a search, is looked up when it is told."""
-
-    how: str
-    code: CodeType
-    instruction: int
-
-    @property
-    def place(self) -> tuple[str, int]:
-        rows = (row for first, last, row in self.code.co_lines() if first <= self.instruction < last)
-        return self.code.co_filename, next(rows, None) or self.code.co_firstlineno
 
 
 def note(tensor: Any, how: str) -> Any:
@@ -43,10 +34,10 @@ def note(tensor: Any, how: str) -> Any:
         return tensor
     try:
         if type(tensor) in PLAIN_TYPES and not count_modes():
-            storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
+            storage_of(tensor).origin = how, frame.f_code, frame.f_lasti
             return tensor
         with torch._C.DisableTorchFunction():
-            storage_of(tensor).origin = _Origin(how, frame.f_code, frame.f_lasti)
+            storage_of(tensor).origin = how, frame.f_code, frame.f_lasti
     except WITHOUT_STORAGE:
         pass
     return tensor
@@ -59,8 +50,13 @@ def words(tensor: Any) -> str:
     sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
     what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
     origin = _origin_of(tensor)
-    where = "" if origin is None else f", {origin.how} at {shown(*origin.place)}"
+    where = "" if origin is None else f", {origin[0]} at {_place(*origin[1:])}"
     return f"`{name}`, {what}{where}" if name else f"{what}{where}"
+
+
+def _place(code: CodeType, instruction: int) -> str:
+    rows = (row for first, last, row in code.co_lines() if first <= instruction < last)
+    return shown(code.co_filename, next(rows, None) or code.co_firstlineno)
 
 
 def place_of_caller() -> str:
