@@ -19,9 +19,8 @@ from tonumpy.observed.sighting import Held, Sighting, Spot
 from tonumpy.pipeline import judge_seen, module_of
 from tonumpy.rehearsal.events import Call, Event
 from tonumpy.rehearsal.holders import names_of, parameter_of
-from tonumpy.rehearsal.recorder import Recorder
 from tonumpy.rehearsal.sightings import sightings_of
-from tonumpy.rehearsal.spool import read_run
+from tonumpy.rehearsal.spool import Recorder, read_run
 from tonumpy.text.source import Source
 
 if TYPE_CHECKING:

@@ -272,7 +272,7 @@ def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...
     """What former runs have seen of each conversion."""
     if not settings.observed:
         return {}
-    from tonumpy.observed.evidence_of_runs import told_of, words_of_all  # only where there are observations: start-up
+    from tonumpy.observed.record import told_of, words_of_all  # only where there are observations: start-up
 
     told = told_of(source, settings.observed)
     return {node: (Answer("run", words_of_all(sighting)),) for node, sighting in told.at.items()}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from tonumpy.rehearsal.judging import Judged
-    from tonumpy.rehearsal.recorder import Recorder
+    from tonumpy.rehearsal.spool import Recorder
     from tonumpy.report import Report
 
 _DEVICES = ("cuda", "mps", "xpu", "npu")  # those of tonumpy.rehearsal.rehearsal_options
@@ -44,7 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before any file of the user's is imported, which may ask torch whether there is a GPU."""
     if not getattr(early_config.known_args_namespace, "rehearse", False):
         return
-    from tonumpy.rehearsal.environment import VARIABLE  # only where it is asked for: start-up
+    from tonumpy.rehearsal.following import VARIABLE  # only where it is asked for: start-up
 
     if VARIABLE not in os.environ:
         early_config.pluginmanager.register(_begun(early_config), _NAME)
@@ -55,8 +55,7 @@ def _begun(config: pytest.Config) -> Rehearsal:
     from contextlib import ExitStack
 
     from tonumpy.formats import format_names  # the same: start-up
-    from tonumpy.rehearsal.environment import Order  # the same: start-up
-    from tonumpy.rehearsal.following import rehearsing  # only where it is asked for: start-up
+    from tonumpy.rehearsal.following import Order, rehearsing  # only where it is asked for: start-up
 
     said = config.known_args_namespace
     if said.rehearse_format not in format_names():

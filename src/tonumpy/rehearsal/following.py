@@ -1,16 +1,57 @@
-"""Begins a rehearsal in a process, and makes the processes that it starts follow."""
+"""The order that a process is given for a rehearsal, how it is carried out, and how those that it starts follow.
+
+A rehearsal ends behind the program's own `atexit` functions, when Python has waited for its threads. Nothing is joined
+or waited for here, so a program ends under a rehearsal whenever it ends without.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from tonumpy.rehearsal.environment import NAMES, hooked, order_of
-from tonumpy.rehearsal.recorder import Recorder
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from tonumpy.rehearsal.spool import Recorder
+
+VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
+
+
+class Order(NamedTuple):
+    folder: str
+    device: str
+    stop: bool
+    devices: int = 1
+
+    def as_text(self) -> str:
+        return json.dumps(self)
+
+
+def order_of(text: str) -> Order:
+    return Order(*json.loads(text))
+
+
+_CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")  # has the sitecustomize.py
+NAMES = (VARIABLE, "PYTHONPATH")
+
+
+def hooked(environment: Mapping[Any, Any], text: str) -> Mapping[Any, Any]:
+    """`text` is the order. Names and values are text or bytes; the mapping itself, where it has all that is needed."""
+    named = {os.fsdecode(name): name for name in environment}
+    former = os.fsdecode(environment[named["PYTHONPATH"]]) if "PYTHONPATH" in named else ""
+    paths = [path for path in former.split(os.pathsep) if path]
+    order = os.fsdecode(environment[named[VARIABLE]]) if VARIABLE in named else ""
+    if paths[:1] == [_CHILD] and order == text:
+        return environment
+    wanted = {VARIABLE: text, "PYTHONPATH": os.pathsep.join([_CHILD, *(path for path in paths if path != _CHILD)])}
+    return {**environment, **{named.get(name, name): value for name, value in wanted.items()}}
 
 
 @contextmanager
@@ -22,6 +63,7 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
     import torch  # noqa: F401 -- the user's own
 
     from tonumpy.rehearsal.child_processes import watching  # start-up
+    from tonumpy.rehearsal.spool import Recorder  # with multiprocessing, which ends after us: start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
 
     order = order_of(text)
@@ -30,7 +72,7 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
     os.environ.update(hooked(os.environ, text))
     try:
         pretended = pretend(order.device, recorder, stop=order.stop, devices=order.devices)
-        with pretended as recorder.before_end, watching(recorder, text):
+        with pretended as recorder.before_end, watching(recorder, partial(hooked, text=text)):
             yield recorder
     finally:
         for name, value in former.items():
@@ -38,3 +80,33 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+_PAUSE = 0.05  # seconds in which a thread of torch's own can come out of the stand-in
+
+
+class Ending:
+    """`end` is to be registered with `atexit` before the program, and torch, are imported: it is called last then."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._recorder: Recorder | None = None
+
+    def begin(self, text: str, *, is_first: bool = False) -> Recorder:
+        """Rehearse in this process, as an order says, until it ends; ImportError where there is no torch.
+
+        `is_first`: it is the process of the program itself."""
+        self._recorder = self._stack.enter_context(rehearsing(text, is_first=is_first))
+        return self._recorder
+
+    def end(self) -> None:
+        if self._recorder is None:
+            return
+        self._recorder.end()
+        if threading.active_count() == 1:
+            self._stack.close()
+            return
+        # A daemon thread may compute on the stand-in until there is no Python any more. So it stays, and for good: what
+        # nothing refers to is taken apart while Python ends.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+        time.sleep(_PAUSE)

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.rehearsal.environment import Order
+from tonumpy.rehearsal.following import Order
 from tonumpy.rehearsal.program import NOT_STARTED, NOT_STARTED_MARK
 from tonumpy.rehearsal.spool import read_run
 

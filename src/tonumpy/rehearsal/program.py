@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import NoReturn
 
-    from tonumpy.rehearsal.ending import Ending
-    from tonumpy.rehearsal.recorder import Recorder
+    from tonumpy.rehearsal.following import Ending
+    from tonumpy.rehearsal.spool import Recorder
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
@@ -40,8 +40,7 @@ class NotStartedError(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    from tonumpy.rehearsal.ending import Ending  # start-up
-    from tonumpy.rehearsal.environment import order_of  # start-up
+    from tonumpy.rehearsal.following import Ending, order_of  # start-up
     from tonumpy.rehearsal.own_code import failure_of, in_one_line  # start-up
 
     order, ending, process = order_of(arguments[0]), Ending(), os.getpid()

@@ -17,11 +17,11 @@ from tonumpy_import_hook import WaitForImport  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.ending import Ending
+    from tonumpy.rehearsal.following import Ending
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))  # where tonumpy can be imported from
-_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.environment
+_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.following
 
 sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != _HERE]
 _OURS = sys.modules.pop("sitecustomize")
@@ -57,11 +57,11 @@ class Child:
         if is_lent:
             sys.path.append(_ROOT)
         try:
-            from tonumpy.rehearsal import ending as endings  # not before torch: start-up
+            from tonumpy.rehearsal import following  # not before torch: start-up
         finally:
             if is_lent:
                 sys.path.remove(_ROOT)
-        ending = endings.Ending()
+        ending = following.Ending()
         ending.begin(self._text)
         self._ending = ending
 
@@ -73,7 +73,7 @@ class Child:
             self._miss("torch was imported past the import system")
 
     def _miss(self, reason: str) -> None:
-        """Note the reason in the words of tonumpy.rehearsal.recorder, which may not be at hand."""
+        """Note the reason in the words of tonumpy.rehearsal.spool, which may not be at hand."""
         told = json.dumps({"missed": [" ".join(sys.orig_argv), reason]})
         path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from tonumpy.rehearsal.standin import (
-    autocast,
     autograd,
     compilers,
     device_module,
@@ -22,9 +21,9 @@ from tonumpy.rehearsal.standin import (
     moving,
     operators,
     processes,
+    reporting,
     streams,
     type_slots,
-    warning_places,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
@@ -71,14 +70,13 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         STATE.begin(device, devices)
         # The accelerator.
-        warning_places.patch(patches)
+        reporting.patch(patches)
         marks.patch(patches)
         device_module.patch(patches)
         operators.patch(patches, [copies.waiting], look)
         factories.patch(patches, devices)
         moving.patch(patches)
         autograd.patch(patches)
-        autocast.patch(patches)
         type_slots.let_numbers_name_devices(patches)
         compilers.patch(patches)
         processes.patch(patches)

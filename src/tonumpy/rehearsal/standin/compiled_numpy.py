@@ -16,8 +16,7 @@ import numpy as np
 import torch
 import torch._numpy as tnp
 
-from tonumpy.rehearsal.standin.compiled_code import calling, here, innermost, is_compiled
-from tonumpy.rehearsal.standin.current_step import is_operator
+from tonumpy.rehearsal.standin.current_step import calling, here, innermost, is_compiled, is_operator
 from tonumpy.rehearsal.standin.patches import Patches
 
 if TYPE_CHECKING:

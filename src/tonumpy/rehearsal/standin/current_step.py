@@ -1,19 +1,29 @@
-"""A frame of the user's code -> what it is doing: the operation, and of an index the object that is indexed."""
+"""Reads off a frame what it does: the operation, the object that it indexes, and if `torch.compile` would compile it.
+
+In compiled code `.numpy()` and NumPy are torch's: they raise neither for grad nor for a device. Not so in what
+`torch.compiler.disable` excepts, in libraries that torch leaves alone (scikit-learn, pandas), and in functions of
+NumPy's that torch has not: these see real arrays.
+"""
 
 from __future__ import annotations
 
 import ast
 import dis
+import functools
+import sys
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.observed.sites import is_at
-from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.own_code import is_of_torch, is_own
 from tonumpy.rehearsal.standin.reporting import place_of, tree_of
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 UNKNOWN = object()
@@ -116,3 +126,48 @@ def _held(node: ast.expr, frame: FrameType) -> Any:
 
 def _name(frame: FrameType) -> str:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+
+
+class _Here(threading.local):
+    """The state of a thread: whether what runs is compiled, for each call that changed that; and of which code that
+    is not so."""
+
+    calls: tuple[bool | Any, ...] = ()
+
+
+here = _Here()
+
+
+def is_compiled() -> bool:
+    """True if the code that runs, innermost, would be compiled."""
+    if not here.calls or here.calls[-1] is False:
+        return False
+    frame = innermost()
+    if frame is None or _is_left_alone(frame.f_code.co_filename):
+        return False
+    return frame.f_code is not here.calls[-1]
+
+
+@contextmanager
+def calling(state: Any) -> Iterator[None]:
+    before = here.calls
+    here.calls = (*before, state)
+    try:
+        yield
+    finally:
+        here.calls = before
+
+
+def innermost() -> FrameType | None:
+    """The Python code that is at a conversion, without torch's own and ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_of_torch(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+@functools.cache
+def _is_left_alone(filename: str) -> bool:
+    import torch._dynamo.trace_rules as trace_rules  # start-up
+
+    return bool(trace_rules.check_file(filename, is_inlined_call=True).skipped)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.cuda.nccl
 
-from tonumpy.rehearsal.standin import graphs, streams
+from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.marks import mark_of, tensors_in
 from tonumpy.rehearsal.standin.state import STATE, on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
@@ -233,7 +233,6 @@ def patch(patches: Patches) -> None:
         patches.replace(module.nvtx, "_nvtx", _Silent())
     if STATE.kind == "cuda":
         _patch_libraries(patches)
-        graphs.patch(patches)
     if STATE.kind != "mps":
         for name, kind in (("Stream", Stream), ("Event", Event)):
             if hasattr(torch, name):

@@ -14,7 +14,7 @@ import torch
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.compiled_code import is_compiled
+from tonumpy.rehearsal.standin.current_step import is_compiled
 from tonumpy.rehearsal.standin.marks import Tensor, mark_of
 from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.state import STATE, UNKNOWN

@@ -1,6 +1,7 @@
 """Wraps torch's functions and methods, as Python calls them, so that they carry marks from arguments to results.
 
 They hand the very same arguments to torch's own CPU functions. Autograd runs unobserved; autograd.py marks its results.
+Of CUDA's autocast torch keeps the state, and the casts are made here.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import torch
 import torch.jit._builtins
 import torch.utils._device as default_device
 
-from tonumpy.rehearsal.standin import autocast, type_slots
 from tonumpy.rehearsal.standin import operator_lists as lists
+from tonumpy.rehearsal.standin import type_slots
 from tonumpy.rehearsal.standin.factories import factory, generator_for
 from tonumpy.rehearsal.standin.marks import (
     PLAIN_TYPES,
     WITHOUT_STORAGE,
+    Base,
     Tensor,
     count_modes,
     mark_of,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     Decorator = Callable[[str, Function], Function]
     # Is given an operator's name, its arguments, the tensors among them and their marks.
     Look = Callable[[str, Any, list[Any], list[Mark]], None]
+    from collections.abc import Callable
 
 _C = torch._C
 Parameter = torch.nn.Parameter
@@ -57,6 +60,7 @@ def patch(patches: Patches, decorators: Iterable[Decorator], look: Look) -> None
     `decorators` wrap torch's own function by its name; `look` is called where tensors with different marks, or rare
     ones, come together.
     """
+    _patch_autocast(patches)
     torch.overrides.get_default_nowrap_functions()  # cached at its first call: it must hold torch's own
     factories = frozenset(default_device._device_constructors())  # the same
     scripted = torch.jit._builtins._get_builtin_table()
@@ -135,7 +139,7 @@ class _Wrapper:
         self._look = look
 
     def __call__(self, original: Function, name: str) -> Function:
-        compute = autocast.casting(name, refusing(name, original))
+        compute = _casting(name, refusing(name, original))
         for decorate in self._decorators:
             compute = decorate(name, compute)
         crossing, returns_self = self.crossing, _writes_first(name)
@@ -278,3 +282,49 @@ def named(function: Function, original: Function, name: str) -> Function:
     function.__doc__ = original.__doc__
     function.__module__ = getattr(original, "__module__", None) or "torch"
     return function
+
+
+_FLOATS = frozenset((torch.float16, torch.bfloat16, torch.float32))
+_to = Base.to
+_is_enabled = torch.is_autocast_enabled
+
+
+def _patch_autocast(patches: Patches) -> None:
+    """Let `torch.autocast` of the kind of device be had."""
+    is_available = torch._C._is_autocast_available
+
+    def is_autocast_available(device_type: str) -> bool:
+        return True if device_type == STATE.kind else bool(is_available(device_type))
+
+    for owner in (torch._C, torch.amp.autocast_mode):
+        for name in ("_is_autocast_available", "is_autocast_available"):
+            if hasattr(owner, name):
+                patches.replace(owner, name, is_autocast_available)
+    patches.replace(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+
+
+def _casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with the casts of CUDA's autocast before it, where its lists name it."""
+    if name not in lists.LOWER and name not in lists.FULL:
+        return function
+    is_lower = name in lists.LOWER
+
+    def cast(*args: Any, **kwargs: Any) -> Any:
+        kind = STATE.kind
+        if not _is_enabled(kind) or (not is_lower and kwargs.get("dtype") is not None):
+            return function(*args, **kwargs)
+        dtype = torch.get_autocast_dtype(kind) if is_lower else torch.float32
+        args = tuple(_cast(each, dtype) for each in args)
+        kwargs = {key: _cast(each, dtype) for key, each in kwargs.items()}
+        return function(*args, **kwargs)
+
+    return cast
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    if isinstance(value, Tensor):
+        if value.dtype in _FLOATS and value.dtype is not dtype and mark_of(value).pretended:
+            return _to(value, dtype)
+    elif type(value) is list or type(value) is tuple:
+        return type(value)(_cast(each, dtype) for each in value)
+    return value

@@ -1,8 +1,8 @@
-"""Streams and events of the device: which is current in a thread, and what had been queued when something waited.
+"""Streams, events and graphs of the device: which stream is current in a thread, and which copies it has waited for.
 
 Nothing is queued here, as all is done at once: each stream counts its copies, so that one can say which of them a
 synchronisation has waited for. A pause is no synchronisation, and nobody should rely on one; but after a second no
-array that was measured was wrong.
+array that was measured was wrong. What a CUDA graph captures runs at once, and once more each time that it is replayed.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import asyncio
 import functools
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tonumpy.rehearsal.standin.state import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -224,7 +226,9 @@ _LONG = 0.1  # seconds
 
 
 def patch(patches: Patches) -> None:
-    """Notice them until `patches` are restored."""
+    """Notice who waits, and let `torch.cuda.CUDAGraph` be had, until `patches` are restored."""
+    if STATE.kind == "cuda":
+        _patch_graphs(patches)
     patches.around(time, "sleep", _slept)
     sleep: Any = asyncio.sleep
 
@@ -252,3 +256,81 @@ def _joined(barrier: Any, *args: Any, **kwargs: Any) -> Any:
     if not kwargs.get("async_op"):
         synchronize()
     return result
+
+
+def _patch_graphs(patches: Patches) -> None:
+    for owner in (torch.cuda, torch.cuda.graphs):
+        for name, value in (("CUDAGraph", CUDAGraph), ("graph", _capture), ("graph_pool_handle", lambda: (0, 0))):
+            patches.replace(owner, name, value)
+        patches.replace(owner, "make_graphed_callables", _make_graphed_callables)
+
+
+class _Recording(TorchDispatchMode):  # type: ignore[misc]
+    """Keeps each operator that runs, with what it was given and gave."""
+
+    def __init__(self, calls: list[tuple[Any, Any, Any, Any]]) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run it."""
+        del types
+        result = func(*args, **(kwargs or {}))
+        self._calls.append((func, args, kwargs or {}, result))
+        return result
+
+
+class CUDAGraph:
+    """A captured graph."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        self._calls: list[tuple[Any, Any, Any, Any]] = []
+        self._recording: _Recording | None = None
+
+    def capture_begin(self, *args: Any, **options: Any) -> None:  # noqa: ARG002
+        """Operators are kept from now on."""
+        self._calls.clear()
+        self._recording = _Recording(self._calls)
+        self._recording.__enter__()
+
+    def capture_end(self) -> None:
+        """They are no more."""
+        recording, self._recording = self._recording, None
+        if recording is not None:
+            recording.__exit__(None, None, None)
+
+    def replay(self) -> None:
+        """Run them again, into the memory of the first time."""
+        with torch.no_grad():
+            for func, args, kwargs, old in self._calls:
+                _written(old, func(*args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        """`reset`, `pool` and what prints do nothing."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args: (0, 0)  # noqa: ARG005 -- the handle of the memory
+
+
+@contextmanager
+def _capture(cuda_graph: CUDAGraph, *args: Any, **options: Any) -> Iterator[None]:  # noqa: ARG001
+    """`with torch.cuda.graph(graph):`."""
+    cuda_graph.capture_begin()
+    try:
+        yield
+    finally:
+        cuda_graph.capture_end()
+
+
+def _written(old: Any, new: Any) -> None:
+    if isinstance(old, torch.Tensor):
+        if old.data_ptr() != new.data_ptr():  # else it is a view, or was written in place
+            old.copy_(new)
+    elif isinstance(old, (tuple, list)):
+        for one, other in zip(old, new, strict=True):
+            _written(one, other)
+
+
+def _make_graphed_callables(callables: Any, *args: Any, **options: Any) -> Any:  # noqa: ARG001
+    """The callables themselves: run as they are, they give the same."""
+    return callables

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.compiled_code import innermost
-from tonumpy.rehearsal.standin.current_step import writer_at
+from tonumpy.rehearsal.standin.current_step import innermost, writer_at
 from tonumpy.rehearsal.standin.reporting import guarded
 from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
 from tonumpy.sinks.taken.words import said
