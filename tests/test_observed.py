@@ -18,7 +18,7 @@ from tonumpy.observed.record import Record, is_record, read_record
 from tonumpy.observed.sighting import Held, Sighting, Spot
 from tonumpy.pipeline import judge_seen, module_of
 from tonumpy.rehearsal.events import Call, Event
-from tonumpy.rehearsal.holders import names_of, parameter_of
+from tonumpy.rehearsal.frames import names_of, parameter_of
 from tonumpy.rehearsal.sightings import sightings_of
 from tonumpy.rehearsal.spool import Recorder, read_run
 from tonumpy.text.source import Source
@@ -187,14 +187,13 @@ def test_who_holds_a_tensor() -> None:
 
     tensor = object()
     owner, listed, other = Owner(), {"a": tensor}, 1
-    frame = sys._getframe()
-    assert set(owner.kept) == {tensor}
+    names = names_of(tensor, sys._getframe()), owner.kept, listed["a"], other
     held = {("tensor", "itself"), ("listed", "values"), ("listed['a']", "itself"), ("owner.kept", "items")}
-    assert set(names_of(tensor, frame)) == held
+    assert set(names[0]) == held
     assert parameter_of(tensor, owner.called(other, tensor)[-1]) == ("*rest", 1, "itself")  # type: ignore[index]
     assert parameter_of(tensor, owner.called([tensor])[-1]) == ("first", 0, "items")  # type: ignore[index]
     assert parameter_of(tensor, owner.called(1, data=listed)[-1]) == ("data", None, "values")  # type: ignore[index]
-    assert parameter_of(object(), frame) is None
+    assert parameter_of(object(), sys._getframe()) is None
 
 
 def sighted(spot: Spot) -> Sighting:

@@ -17,7 +17,7 @@ engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 inference.memory conversions inference detectors sinks repair phrases related rules config own_files report
 judgements observed
 device_lines device_choices pipeline
-answers why rehearsal.events rehearsal.own_code rehearsal.holders rehearsal.sending
+answers why rehearsal.events rehearsal.own_code rehearsal.frames rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal
 """.split()
 

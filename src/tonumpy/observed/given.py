@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Mapping, Sequence, Tensor
 from tonumpy.sinks.consumers import converting_arguments
+from tonumpy.text.names import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,17 +36,6 @@ class _Argument(NamedTuple):
     node: ast.expr
     position: int | None
     name: str | None
-
-
-def spelling_of(node: ast.expr) -> str | None:
-    """The name that a run has for what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
-    if isinstance(node, ast.Subscript):
-        holder = spelling_of(node.value)
-        return f"{holder}[{node.slice.value!r}]" if holder and isinstance(node.slice, ast.Constant) else None
-    if isinstance(node, ast.Attribute):
-        holder = spelling_of(node.value)
-        return f"{holder}.{node.attr}" if holder else None
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> list[Given]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.values.values import Sequence
-from tonumpy.observed.given import is_surely_tensor, spelling_of
+from tonumpy.observed.given import is_surely_tensor
 from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import indices_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.boundary.output import open_to_append
 from tonumpy.observed.sighting import NOT_HELD, Held
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.holders import Search, names_of, parameter_of
+from tonumpy.rehearsal.frames import Search, names_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 
 if TYPE_CHECKING:

@@ -54,3 +54,14 @@ def path_of(node: ast.expr) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     return ".".join((node.id, *reversed(parts)))
+
+
+def spelling_of(node: ast.expr) -> str | None:
+    """The name that a run has for what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
+    if isinstance(node, ast.Subscript):
+        holder = spelling_of(node.value)
+        return f"{holder}[{node.slice.value!r}]" if holder and isinstance(node.slice, ast.Constant) else None
+    if isinstance(node, ast.Attribute):
+        holder = spelling_of(node.value)
+        return f"{holder}.{node.attr}" if holder else None
+    return node.id if isinstance(node, ast.Name) else None

@@ -15,19 +15,14 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.frames import UNKNOWN, node_at, value_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
-from tonumpy.rehearsal.standin.reporting import place_of, tree_of
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
-from tonumpy.text.candidates import is_in_row
-from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-UNKNOWN = object()
-_SEQUENCES = ("list", "range", "sorted", "str", "tuple")
 _READING = "BINARY_SUBSCR"
 _SUBSCRIPT = "NB_SUBSCR"  # of BINARY_OP, since Python 3.14
 
@@ -67,7 +62,7 @@ def indexed(frame: FrameType) -> Any:
     """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
     that is made there; else UNKNOWN."""
     node = node_at(frame, ast.Subscript)
-    return _held(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
+    return value_of(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
 
 
 def writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
@@ -83,7 +78,7 @@ def writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
         if call.func.attr in ("writerow", "writerows"):
             return "csv", frame
-        module = getattr(_held(call.func.value, frame), "__name__", "")
+        module = getattr(value_of(call.func.value, frame), "__name__", "")
         if module in WRITERS_OF_JSON:
             return str(module), frame
     # What JSON is given as `default`.
@@ -97,31 +92,6 @@ def _returns_next(frame: FrameType) -> bool:
 
 def _following(frame: FrameType) -> dis.Instruction | None:
     return next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
-
-
-def node_at(frame: FrameType, kind: type[ast.expr]) -> ast.expr | None:
-    """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
-    the row."""
-    spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
-    near = [each for each in walk(tree) if isinstance(each, kind)] if tree is not None else []
-    if spot.column is None:
-        near = [each for each in near if is_in_row(each, spot.row)]
-        return near[0] if len(near) == 1 else None
-    return next((each for each in near if is_at(each, spot)), None)
-
-
-def _held(node: ast.expr, frame: FrameType) -> Any:
-    if isinstance(node, ast.Name):
-        for space in (frame.f_locals, frame.f_globals):
-            if node.id in space:
-                return space[node.id]
-        return UNKNOWN
-    if isinstance(node, ast.Attribute):
-        owner = _held(node.value, frame)
-        held = getattr(owner, "__dict__", {}) if owner is not UNKNOWN else {}
-        return held.get(node.attr, UNKNOWN)
-    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
-    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
 
 
 def _name(frame: FrameType) -> str:

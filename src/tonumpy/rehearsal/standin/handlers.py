@@ -13,8 +13,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.frames import place_of, tree_of
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.reporting import place_of, tree_of
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES, walk
 from tonumpy.text.tree_paths import path_at, path_to

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.holders import names_of
+from tonumpy.rehearsal.frames import names_of, own_frame
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, WITHOUT_STORAGE, count_modes, storage_of
 
@@ -63,14 +63,6 @@ def place_of_caller() -> str:
     """The place of the user's own code: "train.py:9"."""
     frame = own_frame(1)
     return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
-
-
-def own_frame(depth: int) -> FrameType | None:
-    """The innermost frame of the user's own code, however far it is."""
-    frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
 
 
 def _origin_of(tensor: Any) -> _Origin | None:

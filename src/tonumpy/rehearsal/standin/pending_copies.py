@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from tonumpy.detectors.unfinished_calls import view_waited_for
+from tonumpy.rehearsal.frames import own_frame, tree_of
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
-from tonumpy.rehearsal.standin.origins import own_frame, place_of_caller
-from tonumpy.rehearsal.standin.reporting import event, guarded, tree_of
+from tonumpy.rehearsal.standin.origins import place_of_caller
+from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
 from tonumpy.text.syntax import FUNCTIONS, blocks_of
 

@@ -6,21 +6,17 @@ warns in its C++, in the innermost frame of Python, which is a wrapper of the st
 
 from __future__ import annotations
 
-import ast
-import functools
-import linecache
 import os
 import sys
 import threading
 import warnings
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.observed.sighting import Spot
 from tonumpy.rehearsal.events import Call, Event
+from tonumpy.rehearsal.frames import place_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -61,15 +57,6 @@ def _call(frame: FrameType) -> Call | None:
         return None
     row, end_row, column, end_column = place_of(frame)
     return Call(code.co_filename, row, code.co_name, end_row, column, end_column)
-
-
-def place_of(frame: FrameType) -> Spot:
-    """The part of the text that a frame is at; with Python 3.10 the row alone."""
-    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
-        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-        if place is not None and place[0] is not None:
-            return Spot(place[0], *place[1:])
-    return Spot(frame.f_lineno or 0)
 
 
 def event(
@@ -120,22 +107,6 @@ class guarded:  # noqa: N801 -- as those of contextlib
             return False
         warn(f"{self._what} ({type(problem).__name__}: {problem})")
         return True
-
-
-MAX_BYTES = 2_000_000  # of one file
-
-
-@functools.cache
-def tree_of(filename: str) -> ast.Module | None:
-    """The tree of a file, which is read once; None where it cannot be."""
-    try:
-        if filename.endswith(".ipynb"):  # what the cells hold, put there where they were compiled
-            return ast.parse("".join(linecache.getlines(filename)))
-        with open(filename, "rb") as stream:
-            text = stream.read(MAX_BYTES + 1)
-        return ast.parse(text) if len(text) <= MAX_BYTES else None
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 _MOST = 300

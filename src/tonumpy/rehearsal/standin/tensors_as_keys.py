@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tonumpy.rehearsal.frames import UNKNOWN
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.current_step import UNKNOWN, indexed, is_index, reads_item
+from tonumpy.rehearsal.standin.current_step import indexed, is_index, reads_item
 from tonumpy.rehearsal.standin.reporting import tell
 from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.sinks.taken.words import IDENTITY, said

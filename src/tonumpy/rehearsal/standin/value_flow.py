@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.inference.array_flow import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sites import is_at
-from tonumpy.rehearsal.standin.reporting import tree_of
+from tonumpy.rehearsal.frames import tree_of
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk

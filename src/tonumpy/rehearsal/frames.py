@@ -1,0 +1,178 @@
+"""Reads frames of the running program: the text that they are at, and what holds a tensor there that is converted."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import linecache
+import sys
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tonumpy.observed.sighting import Spot
+from tonumpy.observed.sites import is_at
+from tonumpy.rehearsal.own_code import is_own
+from tonumpy.text.candidates import is_in_row
+from tonumpy.text.names import spelling_of
+from tonumpy.text.syntax import own_expressions, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+    from typing import Literal
+
+    Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
+    # As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
+    Name = tuple[str, Kind]
+
+UNKNOWN = object()
+_MOST = 2_000  # items of a list or dict that are looked at
+_MOST_SEARCHES = 200  # among all objects of Python, which takes some 30 ms each time
+_LISTS = (list, tuple, set, frozenset, deque)
+_SEQUENCES = ("list", "range", "sorted", "str", "tuple")
+_TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
+_MAX_BYTES = 2_000_000  # of one file
+
+
+def own_frame(depth: int) -> FrameType | None:
+    """The innermost frame of the user's own code, however far it is."""
+    frame: FrameType | None = sys._getframe(depth + 1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def place_of(frame: FrameType) -> Spot:
+    """The part of the text that a frame is at; with Python 3.10 the row alone."""
+    if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
+        place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+        if place is not None and place[0] is not None:
+            return Spot(place[0], *place[1:])
+    return Spot(frame.f_lineno or 0)
+
+
+@functools.cache
+def tree_of(filename: str) -> ast.Module | None:
+    """The tree of a file, which is read once; None where it cannot be."""
+    try:
+        if filename.endswith(".ipynb"):  # what the cells hold, put there where they were compiled
+            return ast.parse("".join(linecache.getlines(filename)))
+        with open(filename, "rb") as stream:
+            text = stream.read(_MAX_BYTES + 1)
+        return ast.parse(text) if len(text) <= _MAX_BYTES else None
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def node_at(frame: FrameType, kind: type[ast.expr]) -> ast.expr | None:
+    """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
+    the row."""
+    spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
+    near = [each for each in walk(tree) if isinstance(each, kind)] if tree is not None else []
+    if spot.column is None:
+        near = [each for each in near if is_in_row(each, spot.row)]
+        return near[0] if len(near) == 1 else None
+    return next((each for each in near if is_at(each, spot)), None)
+
+
+def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
+    """The value of a name, an attribute, an item of a list or dict, or one of Python's own sequences that is made;
+    else UNKNOWN. Nothing of the program's own is called."""
+    if isinstance(node, ast.Name):
+        spaces = (frame.f_locals, frame.f_globals)
+        return next((space[node.id] for space in spaces if node.id in space), UNKNOWN)
+    if isinstance(node, ast.Attribute):
+        own = getattr(value_of(node.value, frame), "__dict__", {})
+        tables = [own, *(own[table] for table in _TABLES if type(own.get(table)) is dict)]
+        return next((table[node.attr] for table in tables if node.attr in table), UNKNOWN)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        held: Any = value_of(node.value, frame)
+        if type(held) in (list, tuple) and len(held) <= _MOST:
+            held = dict(enumerate(held))
+        return held.get(node.slice.value, UNKNOWN) if type(held) is dict else UNKNOWN
+    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
+    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
+
+
+def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:
+    """The names, attributes and items in the running statement that are a tensor, or a list or dict that has it."""
+    found: dict[str, Kind] = {}
+    for part in _running(frame):
+        spelling = spelling_of(part)
+        kind = None if spelling is None else _kind(value_of(part, frame), tensor)
+        if spelling is not None and kind is not None:
+            found[spelling] = kind
+    return tuple(found.items())
+
+
+def _running(frame: FrameType) -> Iterator[ast.expr]:
+    """The expressions of the innermost statement that a frame is at."""
+    tree, row = tree_of(frame.f_code.co_filename), place_of(frame).row
+    nodes = () if tree is None else walk(tree)
+    near = [each for each in nodes if isinstance(each, ast.stmt) and is_in_row(each, row)]
+    if near:
+        statement = max(near, key=lambda each: (each.lineno, each.col_offset))
+        for expression in own_expressions(statement):
+            yield from (each for each in walk(expression) if isinstance(each, ast.expr))
+
+
+class Search:
+    """Looks for what holds a tensor that no name holds: a list that a call has just given, or nothing at all."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_SEARCHES
+
+    def holder(self, tensor: object) -> tuple[Name, ...]:
+        """The names that hold the converted tensor itself, where no list or dict has it."""
+        if not self._left:
+            return ()
+        self._left -= 1
+        kinds = {type(each) for each in gc.get_referrers(tensor)}
+        return (("", "items" if kinds & {*_LISTS} else "values" if dict in kinds else "itself"),)
+
+
+def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kind] | None:
+    """The parameter of a function that has just been called, and its place among the arguments of the call, if it has
+    one; None where none holds the tensor."""
+    code, values = frame.f_code, frame.f_locals
+    names = code.co_varnames[: code.co_argcount]
+    others = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
+    has_rest, has_named = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
+    given = values.get(rest[0]) if has_rest and rest else ()
+    positional = [(name, values.get(name)) for name in names]
+    positional += [(f"*{rest[0]}", value) for value in given] if isinstance(given, tuple) and rest else []
+    bound = int(bool(positional) and _is_bound(code, *positional[0]))
+    for position, (name, value) in enumerate(positional[bound:]):
+        kind = _kind(value, tensor)
+        if kind is not None:
+            return name, position, kind
+    named = values.get(rest[int(has_rest)]) if has_named and len(rest) > int(has_rest) else {}
+    keywords = [(name, values.get(name)) for name in others] + (list(named.items()) if type(named) is dict else [])
+    for name, value in keywords:
+        kind = _kind(value, tensor)
+        if kind is not None:
+            return name, None, kind
+    return None
+
+
+def _kind(value: object, tensor: object) -> Kind | None:
+    """By identity alone: a tensor's `==` would be another operator of torch."""
+    if value is tensor:
+        return "itself"
+    if type(value) in (list, tuple) and len(value) <= _MOST:  # type: ignore[arg-type]
+        return "items" if any(each is tensor for each in value) else None  # type: ignore[attr-defined]
+    if type(value) is dict and len(value) <= _MOST:
+        return "values" if any(each is tensor for each in value.values()) else None
+    return None
+
+
+def _is_bound(code: CodeType, name: str, value: object) -> bool:
+    """True if the first argument is the object that a method was called on, which no call writes."""
+    if name in ("self", "cls"):
+        return True
+    return any(
+        getattr(each, "__code__", None) is code for owner in type(value).__mro__ for each in list(vars(owner).values())
+    )
