@@ -57,22 +57,16 @@ class _Default(Generator):
         made._place = device
         return made
 
-    def set_state(self, new_state: Any) -> Any:
-        torch.default_generator.set_state(new_state)
-        return self
 
-    def manual_seed(self, seed: int) -> Any:
-        torch.default_generator.manual_seed(seed)
-        return self
+def _of_cpu(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any) -> Any:  # noqa: ARG001
+        return getattr(torch.default_generator, name)(*args)
 
-    def get_state(self) -> Any:
-        return torch.default_generator.get_state()
+    return method
 
-    def initial_seed(self) -> int:
-        return int(torch.default_generator.initial_seed())
 
-    def seed(self) -> int:
-        return int(torch.default_generator.seed())
+for _name in ("set_state", "get_state", "manual_seed", "initial_seed", "seed"):
+    setattr(_Default, _name, _of_cpu(_name))
 
 
 def _patch_generators(patches: Patches, devices: int) -> None:

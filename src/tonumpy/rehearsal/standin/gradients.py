@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.reporting import event, warn
+from tonumpy.rehearsal.standin.reporting import event, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,9 @@ _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")
 _MOST = 500  # places that are kept, of each kind
 _MOST_NODES = 5_000  # of a graph
 _detach = torch._C.TensorBase.detach
+_NOT_TOLD = "Tensor.backward: lost gradients are not told of"
 _CUTS = ("detach", "detach_")
-_NUMBERS = ("item", "tolist", "__float__")  # they take the history of a tensor away without a word
+_NUMBERS = ("item", "tolist")  # they take the history of a tensor away without a word
 
 
 class Gradients:
@@ -55,23 +56,29 @@ class Gradients:
     def patch(self, patches: Patches) -> None:
         """Watch until `patches` are restored."""
         self._patches = patches
-        for name in _CUTS:
-            patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_cut))
-        for name in _NUMBERS:
-            patches.replace(Tensor, name, self._watched(getattr(Tensor, name), self._note_number))
+        for names, note in ((_CUTS, self._note_cut), (_NUMBERS, self._note_number)):
+            for name in names:
+                patches.around(Tensor, name, functools.partial(self._cut, note))
+        # `float` would warn of the history, at this line; NumPy calls it for what it was refused before.
+        patches.around(Tensor, "__float__", lambda to_float, tensor: to_float(_detach(tensor)))
+        patches.around(Tensor, "__float__", functools.partial(self._cut, self._note_number))
         data = torch._C.TensorBase.data
-        get = self._watched(lambda self_: data.__get__(self_), self._note_cut, "data")
-        patches.replace(Tensor, "data", property(get, data.__set__))
-        backward = Tensor.backward
-
-        @functools.wraps(backward)
-        def watched(self_: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if self._cuts or self._numbers:
-                self._guarded(self._look_at, self_, gradient)
-            return backward(self_, gradient, *args, **kwargs)
-
-        patches.replace(Tensor, "backward", watched)
+        get = functools.partial(self._cut, self._note_cut, data.__get__)
+        patches.replace(Tensor, "data", property(lambda self_: get(self_), data.__set__))
+        patches.around(Tensor, "backward", self._backward)
         patches.on_exit(self.flush)
+
+    def _cut(self, note: Callable[[Any], None], function: Callable[..., Any], tensor: Any, *args: Any) -> Any:
+        if tensor.requires_grad and not sys._getframe(2).f_code.co_filename.startswith(_OF_TORCH):
+            with guarded(_NOT_TOLD):
+                note(tensor)
+        return function(tensor, *args)
+
+    def _backward(self, backward: Any, loss: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if self._cuts or self._numbers:
+            with guarded(_NOT_TOLD):
+                self._look_at(loss, gradient)
+        return backward(loss, gradient, *args, **kwargs)
 
     def note(self, happened: Event) -> None:
         """A conversion that was not refused."""
@@ -84,30 +91,9 @@ class Gradients:
             self._tell(waiting.found)
         self._waiting.clear()
 
-    def _watched(self, function: Callable[..., Any], note: Callable[[Any], None], name: str = "") -> Callable[..., Any]:
-        name = name or function.__name__
-
-        def watched(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if self_.requires_grad and not sys._getframe(1).f_code.co_filename.startswith(_OF_TORCH):
-                self._guarded(note, self_)
-            # `float` would warn of the history, at this line; NumPy calls it for what it was refused before.
-            plain = _detach(self_) if name == "__float__" and self_.requires_grad else self_
-            return function(plain, *args, **kwargs)
-
-        watched.__name__ = name
-        watched.__qualname__ = f"Tensor.{watched.__name__}"
-        watched.__doc__ = function.__doc__
-        return watched
-
-    def _guarded(self, act: Callable[..., None], *args: Any) -> None:
-        try:
-            act(*args)
-        except Exception as problem:
-            warn(f"Tensor.backward: lost gradients are not told of ({type(problem).__name__}: {problem})")
-
     def _is_new(self) -> bool:
         """By the nearest frames: most of these calls are made again and again."""
-        frame: FrameType | None = sys._getframe(4)
+        frame: FrameType | None = sys._getframe(3)
         key: list[object] = []
         while frame is not None and len(key) < 18:
             key += (frame.f_code, frame.f_code.co_filename, frame.f_lasti)
