@@ -22,6 +22,7 @@ from tonumpy.rehearsal.standin.patches import Patches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+
 _METHODS = (
     "all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel"
     " repeat reshape round squeeze std sum swapaxes take transpose var"
@@ -128,7 +129,7 @@ def untraced(value: Any) -> Any:
     """Plain arrays in place of traced ones, also in tuples, lists and dicts: what leaves the compiled code."""
     if isinstance(value, Traced):
         return value.view(np.ndarray)
-    return _mapped(value, untraced) if isinstance(value, tuple | list | dict) else value
+    return _mapped(value, untraced)
 
 
 def _shadows(value: Any, device: Any) -> Any:
@@ -140,10 +141,11 @@ def _shadows(value: Any, device: Any) -> Any:
         return tnp.ndarray(torch.tensor(np.asarray(value)).to(device))
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return getattr(tnp, np.dtype(value).name)
-    return _mapped(value, lambda each: _shadows(each, device)) if isinstance(value, tuple | list | dict) else value
+    return _mapped(value, lambda each: _shadows(each, device))
 
 
 def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """The function of what is in a tuple, list or dict; anything else as it is."""
     if type(value) is dict:
         return {name: function(each) for name, each in value.items()}
     if type(value) in (tuple, list):
@@ -160,11 +162,6 @@ def _tensors_in(values: Any) -> Iterator[Any]:
             yield from () if each.tensor is None else (each.tensor,)
         elif isinstance(each, tuple | list | dict):
             yield from _tensors_in(each)
-
-
-def counterpart(function: Any) -> Any:
-    """Torch's of a function of NumPy, or None."""
-    return _COUNTERPARTS.get(function)
 
 
 def _counterparts() -> dict[Any, Any]:
@@ -236,9 +233,9 @@ class _Hooks:
         self._patches.replace(Tensor, "__array_ufunc__", _of_ufunc)
         self._patches.replace(Tensor, "__array_function__", _of_function)
         for name in _CONVERTING:
-            self._patches.replace(np, name, _converting(getattr(np, name)))
+            self._patches.around(np, name, _convert)
         for name in _TAKING:
-            self._patches.replace(torch, name, _taking(getattr(torch, name)))
+            self._patches.around(torch, name, _take)
 
 
 _HOOKS = _Hooks()
@@ -246,57 +243,51 @@ _HOOKS = _Hooks()
 
 def _of_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     del self
-    is_known = method == "__call__" and counterpart(ufunc) is not None and is_compiled()
-    plain = getattr(ufunc, method)(*_values(inputs, is_known=is_known), **_values(kwargs, is_known=is_known))
-    if not is_known or "out" in kwargs:
+    function = _COUNTERPARTS.get(ufunc) if method == "__call__" and is_compiled() else None
+    values = _known_values if function is not None else _plain_values
+    plain = getattr(ufunc, method)(*map(values, inputs), **values(kwargs))
+    if function is None or "out" in kwargs:
         first = next((each for each in inputs if isinstance(each, Tensor)), None)
-        return plain if first is None or is_known else first.__array_wrap__(np.asarray(plain))
-    found = with_tensor(plain, counterpart(ufunc), inputs, kwargs)
+        return plain if first is None or function is not None else first.__array_wrap__(np.asarray(plain))
+    found = with_tensor(plain, function, inputs, kwargs)
     frame = innermost()
     return tensor_of(found) if frame is not None and is_operator(frame) else found
 
 
 def _of_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     del self, types
-    if counterpart(func) is None or not is_compiled():
+    function = _COUNTERPARTS.get(func) if is_compiled() else None
+    if function is None:
         with calling(False):
             return func._implementation(*args, **kwargs)  # as NumPy does where a tensor has no such method
-    plain = func(*_values(args, is_known=True), **_values(kwargs, is_known=True))
-    return with_tensor(plain, counterpart(func), args, kwargs)
+    return with_tensor(func(*_known_values(args), **_known_values(kwargs)), function, args, kwargs)
 
 
-def _values(value: Any, *, is_known: bool) -> Any:
-    """Arrays in place of tensors; where the function is none of torch's, they are converted as ever."""
-    if isinstance(value, Tensor) and is_known:
+def _known_values(value: Any) -> Any:
+    """Arrays in place of tensors, for a function that torch has."""
+    if isinstance(value, Tensor):
         return untraced(value.__array__())
+    return untraced(value) if isinstance(value, Traced) else _mapped(value, _known_values)
+
+
+def _plain_values(value: Any) -> Any:
+    """Arrays in place of tensors, which are converted as ever."""
     if isinstance(value, Tensor):
         with calling(False):
             return value.__array__()
-    if isinstance(value, dict):
-        return {name: _values(each, is_known=is_known) for name, each in value.items()}
-    if type(value) in (tuple, list):
-        return type(value)(_values(each, is_known=is_known) for each in value)
-    return untraced(value)
+    return untraced(value) if isinstance(value, Traced) else _mapped(value, _plain_values)
 
 
-def _converting(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def convert(value: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(value, Tensor) and is_compiled():
-            plain = function(value, *args, **kwargs)
-            return with_tensor(plain, counterpart(function), (value, *args), kwargs)
-        return function(value, *args, **kwargs)
-
-    return convert
+def _convert(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
+    plain = function(value, *args, **kwargs)
+    if isinstance(value, Tensor) and is_compiled() and function in _COUNTERPARTS:
+        return with_tensor(plain, _COUNTERPARTS[function], (value, *args), kwargs)
+    return plain
 
 
-def _taking(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def take(value: Any, *args: Any, **kwargs: Any) -> Any:
-        found = tensor_of(value)
-        return function(value, *args, **kwargs) if found is value else _as_asked(found, *args, **kwargs)
-
-    return take
+def _take(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
+    found = tensor_of(value)
+    return function(value, *args, **kwargs) if found is value else _as_asked(found, *args, **kwargs)
 
 
 def _as_asked(tensor: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
