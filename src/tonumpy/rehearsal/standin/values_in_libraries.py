@@ -150,10 +150,9 @@ class TakenByLibraries:
     ) -> None:
         if place < len(args):
             given = args[place]
-            if text == "a.isin(t)" and isinstance(given, (list, tuple)):
-                given = next((each for each in given[:_MOST] if isinstance(each, torch.Tensor)), None)
-            if text.startswith("a.loc") and isinstance(given, (dict, list, tuple)):
-                given = next(_tensors_in(given), None)
+            is_looked_into = text == "a.isin(t)" or text.startswith("a.loc")
+            if is_looked_into and isinstance(given, (dict, list, tuple)):
+                given = _first_tensor(given)
             self._look_at(given, outcomes, library, text)
 
     def _look_at(self, value: Any, outcomes: dict[str, str], library: str, function: str) -> None:
@@ -179,10 +178,14 @@ def _forms(value: Any) -> Iterator[tuple[str, Any]]:
     """The table's words for a value that is a tensor or holds some, with a tensor, the likeliest first."""
     if isinstance(value, torch.Tensor):
         yield from ((form, value) for form in _forms_of_tensor(value))
-    elif isinstance(value, dict):
-        yield from _forms_in_dict(value)
-    elif isinstance(value, (list, tuple)):
-        yield from _forms_in_list(value)
+        return
+    item, part = ("values", "lists") if isinstance(value, dict) else ("items", "rows")
+    for each in _first_of(value):
+        if isinstance(each, torch.Tensor):
+            yield item, each
+        elif part == "rows" or not isinstance(each, dict):
+            held = vars(each) if dataclasses.is_dataclass(each) and hasattr(each, "__dict__") else each
+            yield from ((part, tensor) for tensor in _first_of(held) if isinstance(tensor, torch.Tensor))
 
 
 def _forms_of_tensor(tensor: torch.Tensor) -> Iterator[str]:
@@ -194,25 +197,11 @@ def _forms_of_tensor(tensor: torch.Tensor) -> Iterator[str]:
     yield "mask" if tensor.dtype == torch.bool else "tensor"
 
 
-def _forms_in_dict(held: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for each in list(held.values())[:_MOST]:
-        if isinstance(each, torch.Tensor):
-            yield "values", each
-        elif isinstance(each, (list, tuple)):
-            yield from (("lists", part) for part in _tensors_in(each))
-
-
-def _forms_in_list(held: list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
-    for each in held[:_MOST]:
-        if isinstance(each, torch.Tensor):
-            yield "items", each
-        elif isinstance(each, (dict, list, tuple)):
-            yield from (("rows", part) for part in _tensors_in(each))
-        elif dataclasses.is_dataclass(each) and not isinstance(each, type) and hasattr(each, "__dict__"):
-            yield from (("rows", part) for part in _tensors_in(vars(each)))
-
-
-def _tensors_in(held: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[torch.Tensor]:
-    """The tensors among the first items of a list, or values of a dict."""
+def _first_of(held: Any) -> Any:
+    """The first items of a list, or values of a dict; nothing of anything else."""
     parts = list(held.values()) if isinstance(held, dict) else held
-    return (part for part in parts[:_MOST] if isinstance(part, torch.Tensor))
+    return parts[:_MOST] if isinstance(parts, (list, tuple)) else ()
+
+
+def _first_tensor(held: Any) -> Any:
+    return next((each for each in _first_of(held) if isinstance(each, torch.Tensor)), None)
