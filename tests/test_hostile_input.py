@@ -261,8 +261,8 @@ CELL = json.dumps({"cell_type": "code", "metadata": {}, "outputs": [], "executio
     [
         (f'"cells": [{CELL}], "x": {"1" * 5_000}', "no JSON that Python reads: Exceeds the limit"),
         (f'"cells": [{CELL}], "x": {"[" * 100_000}', "nested too deeply"),
-        (f'"cells": [{CELL}], "cells": 5', "no notebook: its cells are no array"),
-        ('"cells": {"a": []}', "no notebook: its cells are no array"),
+        (f'"cells": [{CELL}], "cells": 5', "no notebook: it is no object with an array of cells"),
+        ('"cells": {"a": []}', "no notebook: it is no object with an array of cells"),
     ],
     ids=["a long number", "deep", "cells twice", "cells of another kind"],
 )

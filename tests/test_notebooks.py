@@ -17,7 +17,7 @@ from fixture_format import FOLDER, Expected, expectations
 
 from tonumpy import Finding, SourceError, check_paths, check_source, fix_source
 from tonumpy.text.magics import python_of
-from tonumpy.text.notebook_json import pieces_of, read_document
+from tonumpy.text.notebook_json import sources_in
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy
@@ -197,12 +197,12 @@ def counted() -> str:
     [
         ('{"cells": [}', "a.ipynb:1:12: cannot be read as a notebook: no JSON: "),
         ("", "a.ipynb:1:1: cannot be read as a notebook: no JSON: "),
-        ("[]", "a.ipynb:1:1: cannot be read as a notebook: no JSON: `{` is missing"),
+        ("[]", "a.ipynb:1:1: cannot be read as a notebook: no notebook"),
         (
             '{"cells":\n [{"cell_type": "code", "source": [1]}]}',
-            "a.ipynb:2:3: cannot be read as a notebook: no notebook",
+            "a.ipynb:1:1: cannot be read as a notebook: no notebook",
         ),
-        ("{} {}", "a.ipynb:1:4: cannot be read as a notebook: no JSON: more follows its end"),
+        ("{} {}", "a.ipynb:1:4: cannot be read as a notebook: no JSON: Extra data"),
         ("{}", "a.ipynb: cannot be read as a notebook: its format has no version (`nbformat`)"),
         ('{"metadata": ' + "[" * 100_000, "a.ipynb:1:1: cannot be read as a notebook: nested too deeply"),
         (notebook(nbformat=3), "a.ipynb: is not checked: a notebook of format 3; "),
@@ -411,8 +411,8 @@ def test_a_comment_on_the_last_row_of_a_cell_is_taken_out(start: str, end: str) 
 def test_positions_go_there_and_back() -> None:
     """Each offset in a piece leads to the place in the JSON text from which the rest of the piece can be read."""
     document = variants()["other escapes"]
-    for cell in read_document(document).cells:
-        for piece in pieces_of(document, cell).pieces:
+    for source in sources_in(document):
+        for piece in source.pieces:
             for count in range(len(piece.text) + 1):
                 rest = f'"{document[piece.offset(document, count) : piece.stop]}'
                 assert json.loads(rest) == piece.text[count:]

@@ -1,6 +1,6 @@
 """Reads the code cells of a notebook from its JSON text, and where in that text each piece of their source stands.
 
-json reads each cell as a whole, outputs of megabytes too; its pieces are looked for where there is something to report.
+The pieces are looked for only where there is something to report.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _DECODER = json.JSONDecoder()
 
 # What stands for characters in a string: any number of plain ones, or an escape for one.
@@ -44,15 +44,14 @@ class Piece(NamedTuple):
 
 
 class CodeCell(NamedTuple):
-    """`number` counts the cells of all kinds from 1, as ruff does. `start` is where it begins in the JSON text.
+    """`number` counts the cells of all kinds from 1, as ruff does.
 
     `has_run`: the notebook keeps what a run of it gave, which came to its end.
     """
 
     number: int
     source: str
-    start: int
-    metadata: object
+    metadata: object = None
     has_run: bool = False
 
 
@@ -92,40 +91,29 @@ class NotReadError(Exception):
 
 
 def read_document(text: str) -> Document:
-    reader = _Reader(text)
-    cells: list[CodeCell] = []
-    fields: dict[str, Any] = {}
     try:
-        for key in reader.members():
-            if key != "cells":
-                fields[key] = reader.value()
-            elif reader.peek() == "[":
-                cells = list(_code_cells(reader))
-            else:
-                raise NotReadError("no notebook: its cells are no array", reader.at)
-        reader.end()
+        fields = json.loads(text)
     except json.JSONDecodeError as error:
         raise NotReadError(f"no JSON: {error.msg}", error.pos) from error
     except ValueError as error:
-        raise NotReadError(f"no JSON that Python reads: {error}", reader.at) from error
+        raise NotReadError(f"no JSON that Python reads: {error}", 0) from error
     except RecursionError as error:
         raise NotReadError("nested too deeply", 0) from error
-    return Document(tuple(cells), fields)
+    cells = fields.pop("cells", []) if isinstance(fields, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise NotReadError("no notebook: it is no object with an array of cells", 0)
+    return Document(tuple(_code_cells(cells)), fields)
 
 
-def _code_cells(reader: _Reader) -> Iterator[CodeCell]:
-    for number, _ in enumerate(reader.items(), 1):
-        start = reader.at
-        cell = reader.value()
-        if not isinstance(cell, dict):
-            raise NotReadError("no notebook: a cell that is no object", start)
+def _code_cells(cells: list[dict[str, Any]]) -> Iterator[CodeCell]:
+    for number, cell in enumerate(cells, 1):
         if cell.get("cell_type") == "code":
             source = cell.get("source", "")
             try:
                 text = source if isinstance(source, str) else "".join(source)
             except TypeError as error:
-                raise NotReadError("no notebook: the source of a cell is no text", start) from error
-            yield CodeCell(number, text, start, cell.get("metadata"), _has_run(cell))
+                raise NotReadError(f"no notebook: the source of cell {number} is no text", 0) from error
+            yield CodeCell(number, text, cell.get("metadata"), _has_run(cell))
 
 
 def _has_run(cell: dict[str, Any]) -> bool:
@@ -135,80 +123,49 @@ def _has_run(cell: dict[str, Any]) -> bool:
     return not any(isinstance(each, dict) and each.get("output_type") == "error" for each in outputs)
 
 
-def pieces_of(document: str, cell: CodeCell) -> Pieces:
-    reader = _Reader(document, cell.start)
-    found = Pieces((), cell.start)
-    for key in reader.members():
-        if key == "source":
-            start = reader.at
-            pieces = tuple(reader.string() for _ in reader.items()) if reader.peek() == "[" else (reader.string(),)
-            found = Pieces(pieces, start)
-        else:
-            reader.value()
+def sources_in(document: str) -> list[Pieces]:
+    """The sources of all cells, in their order, as they stand in a text that `read_document` has read."""
+    found: list[Pieces] = []
+    for key, start in _members(document, 0):
+        if key == "cells":
+            found = [_source_of(document, cell) for cell in _items(document, start)]
     return found
 
 
-class _Reader:
-    """Goes through a JSON text; `at` is where the next thing begins."""
+def _source_of(document: str, cell: int) -> Pieces:
+    found = Pieces((), cell)
+    for key, start in _members(document, cell):
+        if key == "source":
+            starts = _items(document, start) if document[start] == "[" else [start]
+            found = Pieces(tuple(_string(document, at) for at in starts), start)
+    return found
 
-    def __init__(self, text: str, at: int = 0) -> None:
-        self.text = text
-        self.at = at
 
-    def peek(self) -> str:
-        return self.text[self.at : self.at + 1]
+def _string(text: str, at: int) -> Piece:
+    said, stop = _DECODER.raw_decode(text, at)
+    return Piece(said, at, stop)
 
-    def value(self) -> Any:  # noqa: ANN401
-        found, self.at = _DECODER.raw_decode(self.text, self.at)
-        return found
 
-    def string(self) -> Piece:
-        start = self.at
-        if self.peek() != '"':
-            raise NotReadError('no JSON: `"` is missing', start)
-        text = self.value()
-        return Piece(text, start, self.at)
+def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """The keys of the object that begins there, and where their values begin."""
+    at = _next(text, _next(text, at) + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        at = _next(text, at)
+        yield key, at
+        at = _next(text, _DECODER.raw_decode(text, at)[1])
 
-    def members(self) -> Iterator[str]:
-        """The keys of an object; after each, its value must be read as well."""
-        for _ in self._listed("{", "}"):
-            key = self.string().text
-            self._skip_space()
-            self._take(":")
-            self._skip_space()
-            yield key
 
-    def items(self) -> Iterator[None]:
-        """The items of an array; for each, its value must be read as well."""
-        return self._listed("[", "]")
+def _items(text: str, at: int) -> Iterator[int]:
+    """Where the items of the array begin that begins there."""
+    at = _next(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _next(text, _DECODER.raw_decode(text, at)[1])
 
-    def end(self) -> None:
-        self._skip_space()
-        if self.at != len(self.text):
-            raise NotReadError("no JSON: more follows its end", self.at)
 
-    def _listed(self, opening: str, closing: str) -> Iterator[None]:
-        self._skip_space()
-        self._take(opening)
-        self._skip_space()
-        if self.peek() == closing:
-            self.at += 1
-            return
-        while True:
-            yield
-            self._skip_space()
-            if self.peek() == closing:
-                self.at += 1
-                return
-            self._take(",")
-            self._skip_space()
-
-    def _take(self, character: str) -> None:
-        if self.peek() != character:
-            raise NotReadError(f"no JSON: `{character}` is missing", self.at)
-        self.at += 1
-
-    def _skip_space(self) -> None:
-        match = _SPACE.match(self.text, self.at)
-        assert match is not None
-        self.at = match.end()
+def _next(text: str, at: int) -> int:
+    """Where the next thing begins, behind blanks and what parts it from the one before."""
+    match = _BETWEEN.match(text, at)
+    assert match is not None
+    return match.end()

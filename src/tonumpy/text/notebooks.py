@@ -6,7 +6,6 @@ IPython understands is replaced row by row (see magics.py), what is no Python by
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from bisect import bisect_right
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.findings import Cell, Edit, Position, SourceError
 from tonumpy.text.candidates import first_row, last_row
 from tonumpy.text.magics import python_of
-from tonumpy.text.notebook_json import CodeCell, NotReadError, pieces_of, read_document
+from tonumpy.text.notebook_json import CodeCell, NotReadError, read_document, sources_in
 from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.source import Source, parse
 
@@ -54,10 +53,7 @@ class Notebook(Source):
     """
 
     def __init__(self, data: bytes, filename: str) -> None:
-        super().__init__(data, filename)
-        if self.encoding != "utf-8":  # a coding cookie means nothing in JSON
-            self.encoding = "utf-8"
-            self.text = _decoded(data, filename, self.has_bom)
+        super().__init__(data, filename, "utf-8")  # a coding cookie means nothing in JSON
         self._read(self.text)
 
     @classmethod
@@ -74,7 +70,7 @@ class Notebook(Source):
         notebook = cls.__new__(cls)
         notebook.filename, notebook.encoding, notebook.data = filename, "utf-8", None
         notebook.has_bom = False
-        notebook._join(CodeCell(number, text, 0, None) for number, text in enumerate(cells, 1))
+        notebook._join(CodeCell(number, text) for number, text in enumerate(cells, 1))
         return notebook
 
     def _read(self, document: str) -> None:
@@ -236,8 +232,13 @@ class Notebook(Source):
             raise ValueError(f"cell {cell} has no row {row}")
         return part.row + row - 1
 
+    @cached_property
+    def _sources(self) -> list[Pieces]:
+        """The source of each cell in the JSON text."""
+        return sources_in(self._document)
+
     def _offset_in_document(self, part: _Part, position: Position) -> int:
-        pieces = pieces_of(self._document, part.cell)
+        pieces = self._sources[part.cell.number - 1]
         index, count = pieces.place(_offset(part, position))
         return pieces.pieces[index].offset(self._document, count)
 
@@ -246,7 +247,7 @@ class Notebook(Source):
         pieces, at = [], 0
         for edit in edits:
             part = self._part_at(edit.start.row)
-            of_cell = pieces_of(self._document, part.cell)
+            of_cell = self._sources[part.cell.number - 1]
             start, stop = self._span_in_document(part, of_cell, edit)
             pieces += [self._document[at:start], self._written(of_cell, edit)]
             at = stop
@@ -332,13 +333,6 @@ def _is_python(language: str) -> bool:
 
 def _blank(text: str) -> str:
     return _NO_NEWLINE.sub(" ", text)
-
-
-def _decoded(data: bytes, filename: str, has_bom: bool) -> str:
-    try:
-        return data[len(codecs.BOM_UTF8) if has_bom else 0 :].decode()
-    except UnicodeDecodeError as error:
-        raise SourceError(filename, f"cannot be decoded as utf-8: {error.reason}") from error
 
 
 def _offset(part: _Part, position: Position) -> int:

@@ -43,13 +43,13 @@ class Source:
     _searches = 0
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
-    def __init__(self, data: bytes, filename: str) -> None:
+    def __init__(self, data: bytes, filename: str, encoding: str | None = None) -> None:
         self.filename = filename
         self.data: bytes | None = data
         self.has_bom = data.startswith(codecs.BOM_UTF8)
         if self.has_bom:
             data = data[len(codecs.BOM_UTF8) :]
-        self.encoding = declared_encoding(data, filename, self.has_bom)
+        self.encoding = encoding or declared_encoding(data, filename, self.has_bom)
         try:
             self.text = data.decode(self.encoding)
         except UnicodeDecodeError as error:
