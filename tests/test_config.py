@@ -371,7 +371,6 @@ def test_every_setting_has_its_key_in_the_table(tmp_path: Path) -> None:
         "sinks": [{"function": "mylib.show", "converts": 0}],
     }
     choices = read_table(table, str(tmp_path / "pyproject.toml"))
-    assert None not in choices
     assert combine(choices, Choices()) == Settings(
         select=("TNP1",),
         extend_select=("TNP300",),

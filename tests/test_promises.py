@@ -138,7 +138,7 @@ def row(**changes: object) -> dict[str, object]:
 )
 def test_a_wrong_row_is_refused_with_its_place(rows: object, message: str | None) -> None:
     if message is None:
-        assert read_table({"promises": rows}, "p.toml").promises
+        assert read_table({"promises": rows}, "p.toml")["promises"]
         return
     with pytest.raises(ConfigError) as caught:
         read_table({"promises": rows}, "p.toml")

@@ -8,7 +8,7 @@ from os import fspath
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tonumpy import pipeline
-from tonumpy.config import Choices, Configuration, Settings, combine, may_have_findings, read_choices
+from tonumpy.config import Configuration, Settings, combine, may_have_findings, read_choices
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends import run
@@ -170,4 +170,4 @@ def _warn_of_cells(source: Source) -> None:
 
 
 def _settings(**said: object) -> Settings:
-    return combine(Choices(), read_choices(**said))
+    return combine({}, read_choices(**said))

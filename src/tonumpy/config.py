@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
@@ -27,14 +27,11 @@ from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, TypeVar
 
     from tonumpy.findings import Confidence, Links, RepairStyle, Style
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
-
-    _T = TypeVar("_T")
 
 STRICT_CODE = "TNP300"
 OUR_CODES = "TNP"  # is what every code of ours begins with
@@ -175,33 +172,9 @@ def _closeness(code: str, beginning: str) -> int:
     return len(beginning) + 1 if code.startswith(beginning) else 0
 
 
-class Choices(NamedTuple):
-    """The choices of one place, a file or the command line; None where it says nothing."""
-
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] | None = None
-    per_file_ignores: tuple[FileIgnores, ...] | None = None
-    strict: bool | None = None
-    style: Style | None = None
-    links: Links | None = None
-    output_format: str | None = None
-    exclude: tuple[Exclude, ...] | None = None
-    extend_exclude: tuple[Exclude, ...] | None = None
-    force_exclude: bool | None = None
-    unsafe_fixes: bool | None = None
-    jobs: int | None = None
-    confidence: Confidence | None = None
-    preview: bool | None = None
-    disable_habits: tuple[str, ...] | None = None
-    baseline: str | None = None
-    promises: tuple[OwnPromise, ...] | None = None
-    sinks: tuple[OwnSink, ...] | None = None
-    cache_dir: str | None = None
-    observed: str | None = None
-
-
-_SILENT = Choices()
+# The choices of one place, a file or the command line, by the names of `Settings`, and `extend_exclude`; those that it
+# does not make are missing.
+Choices = dict[str, Any]
 
 
 def overlay(under: Choices, over: Choices) -> Choices:
@@ -211,36 +184,22 @@ def overlay(under: Choices, over: Choices) -> Choices:
     `strict` is dropped), while an `ignore`, an `extend-select` and an `extend-exclude` are added to what lies under it.
     An `extend-select` also takes back what lies under it of `ignore`.
     """
-    selection = _SILENT if over.select is not None else under
-    taken_back = over.extend_select or ()
-    ignored = [code for code in selection.ignore or () if not _weight(code, taken_back)]
-    said: dict[str, Any] = {name: value for name, value in zip(Choices._fields, over, strict=True) if value is not None}
-    return under._replace(**said)._replace(
-        select=_together(over.select, selection.select),
-        ignore=_added(tuple(ignored) if selection.ignore is not None else None, over.ignore),
-        extend_select=_added(selection.extend_select, over.extend_select),
-        strict=_together(over.strict, selection.strict),
-        extend_exclude=_added(under.extend_exclude, over.extend_exclude),
-        promises=_added(under.promises, over.promises),
-        sinks=_added(under.sinks, over.sinks),
-    )
-
-
-def _together(said: _T | None, otherwise: _T | None) -> _T | None:
-    return otherwise if said is None else said
-
-
-def _added(first: tuple[_T, ...] | None, second: tuple[_T, ...] | None) -> tuple[_T, ...] | None:
-    return None if first is None and second is None else (*(first or ()), *(second or ()))
+    dropped = ("select", "extend_select", "ignore", "strict") if "select" in over else ()
+    under = {name: value for name, value in under.items() if name not in dropped}
+    taken_back = over.get("extend_select", ())
+    under["ignore"] = tuple(code for code in under.get("ignore", ()) if not _weight(code, taken_back))
+    said = under | over
+    for name in ("ignore", "extend_select", "extend_exclude", "promises", "sinks"):
+        said[name] = (*under.get(name, ()), *over.get(name, ()))
+    return said
 
 
 def combine(file: Choices, line: Choices) -> Settings:
     """The settings that follow from a file's choices and the command line's over them."""
     said = overlay(file, line)
-    values = {name: value for name, value in said._asdict().items() if value is not None}
-    values["exclude"] = (*(said.exclude or ()), *values.pop("extend_exclude", ()))
-    values["jobs"] = line.jobs if line.jobs is not None else min(said.jobs or 0, cores())
-    return Settings(**values)
+    said["exclude"] = (*said.get("exclude", ()), *said.pop("extend_exclude"))
+    said["jobs"] = line["jobs"] if "jobs" in line else min(said.get("jobs", 0), cores())
+    return Settings(**said)
 
 
 def cores() -> int:
@@ -256,14 +215,15 @@ class Configuration:
     `--config FILE` governs every file instead, `--isolated` leaves all of them unread.
     """
 
-    def __init__(self, line: Choices = _SILENT, config: str | None = None, isolated: bool = False) -> None:
+    def __init__(self, line: Choices | None = None, config: str | None = None, isolated: bool = False) -> None:
+        line = line or {}
         self._line = line
         self._folders: dict[str, tuple[Settings, str | None]] = {}
         self._everywhere: tuple[Settings, str | None] | None = None
         if config is not None:
             self._everywhere = (combine(_read_named(config), line), config)
         elif isolated:
-            self._everywhere = (combine(_SILENT, line), None)
+            self._everywhere = (combine({}, line), None)
 
     @property
     def has_rows(self) -> bool:
@@ -291,7 +251,7 @@ class Configuration:
             passed.append(here)
             here, below = os.path.dirname(here), here
             if found is None and here == below:
-                found = (combine(_SILENT, self._line), None)
+                found = (combine({}, self._line), None)
         self._folders.update(dict.fromkeys(passed, found))
         return found
 
@@ -376,7 +336,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {_shown(table)}")
     _check_version(table, path)  # before keys that another version may know
-    choices: dict[str, object] = {}
+    choices: Choices = {}
     for key, value in table.items():
         if key == _REQUIRED:
             continue
@@ -391,7 +351,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
             raise ConfigError(f"{path}: [tool.tonumpy] {key}: nested too deeply") from error
         except ValueError as error:
             raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
-    return Choices(**choices)  # type: ignore[arg-type]
+    return choices
 
 
 def _check_version(table: dict[str, object], path: str) -> None:
@@ -423,16 +383,16 @@ def read_inline(text: str) -> Choices:
 
 
 def read_choices(**said: object) -> Choices:
-    """The choices that a program gives in a call, by the names of `Choices`, None where it says nothing; ValueError
-    that names what is wrong."""
-    choices: dict[str, Any] = {}
+    """The choices that a program gives in a call, None where it says nothing; ValueError that names what is wrong."""
+    choices: Choices = {}
     for name, value in said.items():
         key = name.replace("_", "-")
         try:
-            choices[name] = None if value is None else _READERS[key](value, os.getcwd())
+            if value is not None:
+                choices[name] = _READERS[key](value, os.getcwd())
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
-    return Choices(**choices)
+    return choices
 
 
 def _row_of(error: ValueError, key: str, text: str) -> str:
@@ -578,6 +538,9 @@ _READERS: dict[str, Callable[[object, str], object]] = {
     "sinks": _read_sinks,
     "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
 }
+
+
+CHOSEN = frozenset(key.replace("-", "_") for key in _READERS)  # the names in `Choices`
 
 
 def _shown(value: object) -> str:

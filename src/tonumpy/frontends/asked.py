@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from tonumpy.config import Choices, ConfigError, Configuration, overlay
+from tonumpy.config import CHOSEN, ConfigError, Configuration, overlay
 
 if TYPE_CHECKING:
     import argparse
-    from typing import Any
+
+    from tonumpy.config import Choices
 
 
 def configuration_of(arguments: argparse.Namespace) -> Configuration:
@@ -22,12 +23,9 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def _choices(arguments: argparse.Namespace) -> Choices:
-    """The choices of the command line, None where it says nothing; not every command has every option."""
-    said: dict[str, Any] = {}
-    for name, value in vars(arguments).items():
-        if name in Choices._fields:
-            said[name] = tuple(value) if isinstance(value, list) else value
-    return Choices(**said)
+    """The choices of the command line; not every command has every option."""
+    given = {name: value for name, value in vars(arguments).items() if name in CHOSEN and value is not None}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
 def reads_stdin(arguments: argparse.Namespace) -> bool:

@@ -84,7 +84,7 @@ def open_result_cache(given: str | None, configuration: Configuration, *, repair
     folder = place_of_cache(given, configuration)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, _identity() + _SUFFIX)
+        path = os.path.join(folder, identity() + _SUFFIX)
         if not os.path.exists(path):
             _forget_versions(folder)
         if os.path.islink(path):
@@ -158,7 +158,7 @@ def _forget_versions(folder: str) -> None:
         os.unlink(path)
 
 
-def _identity() -> str:
+def identity() -> str:
     """The version of the tool and of Python: a digest of the tool's own files, as another may find otherwise."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parts = [f"{sys.version} {sys.implementation.cache_tag} {sys.getrecursionlimit()}".encode()]

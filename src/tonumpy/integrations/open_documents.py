@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy import pipeline
-from tonumpy.config import Choices, Configuration
+from tonumpy.config import Configuration
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.frontends.files import is_left_out
@@ -19,6 +19,7 @@ from tonumpy.why import explain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tonumpy.config import Choices
     from tonumpy.findings import Explanation
     from tonumpy.judgements import Judgement
 
@@ -50,7 +51,7 @@ class OpenDocuments:
     """The documents that are open, by their paths, and the settings and modules that were read for them."""
 
     def __init__(self) -> None:
-        self.said = Choices()
+        self.said: Choices = {}
         self.forget({})
 
     def forget(self, opened: Mapping[str, str], said: Choices | None = None) -> None:

@@ -18,6 +18,7 @@ from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
 from tonumpy.config import ConfigError, cores
+from tonumpy.frontends.result_cache import identity
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 
@@ -64,14 +65,7 @@ def _run_name(options: Sequence[str], config: str | None) -> str:
     if config is not None:
         with open(config, "rb") as stream:
             digest.update(stream.read())
-    package = os.path.dirname(os.path.dirname(__file__))
-    for folder, inner, names in os.walk(package):
-        inner.sort()
-        for name in sorted(names):
-            if name.endswith((".py", ".json", ".toml")):
-                with open(os.path.join(folder, name), "rb") as stream:
-                    digest.update(stream.read())
-    return f"{__version__}-{digest.hexdigest()[:12]}"
+    return f"{__version__}-{identity()[:4]}{digest.hexdigest()[:8]}"
 
 
 class _Run:

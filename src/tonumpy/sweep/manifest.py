@@ -64,16 +64,15 @@ def _text_rows(lines: Iterable[str], path: str) -> Iterator[tuple[int, list[str]
 
 
 def _csv_rows(lines: Iterable[str], path: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(lines)
-    head = [name.strip().lower() for name in next(reader, [])]
-    if "repository" not in head or not set(head) <= set(_COLUMNS):
+    reader = csv.DictReader(lines, skipinitialspace=True)
+    columns = [name.strip().lower() for name in reader.fieldnames or ()]
+    if "repository" not in columns or not set(columns) <= set(_COLUMNS):
         raise ConfigError(f"{path}:1: expected the columns {', '.join(_COLUMNS)}; the last two may be missing")
-    for fields in reader:
-        if any(fields):
-            if len(fields) > len(head):
-                raise ConfigError(f"{path}:{reader.line_num}: more fields than columns")
-            said = dict(zip(head, map(str.strip, fields), strict=False))
-            yield reader.line_num, [said.get(name, "") for name in _COLUMNS]
+    reader.fieldnames = columns
+    for row in reader:
+        if None in row:
+            raise ConfigError(f"{path}:{reader.line_num}: more fields than columns")
+        yield reader.line_num, [(row.get(name) or "").strip() for name in _COLUMNS]
 
 
 def _target(fields: list[str], place: str, base: str) -> Target:
