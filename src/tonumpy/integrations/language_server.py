@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tonumpy.integrations.open_documents import Checked
 
     _T = TypeVar("_T")
+    _OfDocument = types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams
 
 FIX_ALL = "source.fixAll.tonumpy"
 FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"  # all cells; the other action is of one cell there
@@ -116,11 +118,11 @@ class Server(LanguageServer):
         opened = [self.opened(uri) for uri in (*self.workspace.text_documents, *self.workspace.notebook_documents)]
         return list({each.uri: each for each in opened if each is not None}.values())
 
-    def changed(self, uri: str, wait: float = 0.0) -> None:
+    def changed(self, uri: str) -> None:
         """Check a document or notebook, unless it changes again before its turn comes."""
         if uri in self._waiting:
             self._waiting[uri].cancel()
-        self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri, wait))
+        self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri))
 
     def closed(self, uri: str, *documents: str) -> None:
         if uri in self._waiting:
@@ -142,8 +144,8 @@ class Server(LanguageServer):
         now = self.opened(uri)
         return (now, checked) if now is not None and now.text == checked.text else None
 
-    async def _publish(self, uri: str, wait: float) -> None:
-        await asyncio.sleep(wait)
+    async def _publish(self, uri: str) -> None:
+        await asyncio.sleep(_PAUSE)
         found = await self.current(uri)
         if found is None:
             return
@@ -359,91 +361,80 @@ def _path_of(uri: str) -> str:
 def serve() -> bool:
     """Answer one editor on standard input and output until it is gone. True if it has said goodbye before."""
     server = Server()
-    _add_session(server)
-    _add_documents(server)
-    _add_requests(server)
+    for feature, answer in _ANSWERS.items():
+        server.feature(feature)(answer)
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)(partial(server.actions))  # pygls marks what it is given
+    server.feature(types.TEXT_DOCUMENT_HOVER)(partial(server.hover))
     server.start_io()
     return server.is_told_to_stop
 
 
-def _add_session(server: Server) -> None:
-    """Register the start and the end of a session, and what makes all that was read out of date."""
-
-    @server.feature(types.INITIALIZE)
-    def _initialize(params: types.InitializeParams) -> None:
-        server.options = params.initialization_options
-
-    @server.feature(types.INITIALIZED)
-    async def _initialized(_: types.InitializedParams) -> None:
-        await server.configure(_own(server.options))
-        workspace = server.client_capabilities.workspace
-        watched = workspace.did_change_watched_files if workspace else None
-        if watched and watched.dynamic_registration:
-            options = types.DidChangeWatchedFilesRegistrationOptions(_WATCHED)
-            registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-            with contextlib.suppress(Exception):  # an editor that breaks its own promise still has all else
-                await server.client_register_capability_async(types.RegistrationParams([registration]))
-
-    @server.feature(types.SHUTDOWN)
-    def _told_to_stop(*_: object) -> None:
-        server.is_told_to_stop = True
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def _configured(params: types.DidChangeConfigurationParams) -> None:
-        if _own(params.settings):  # an editor that has nothing to say, or waits to be asked, may send this all the same
-            await server.configure(_own(params.settings))
-
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def _document_saved(_: types.DidSaveTextDocumentParams) -> None:
-        await server.forget()
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    async def _notebook_saved(_: types.DidSaveNotebookDocumentParams) -> None:
-        await server.forget()
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def _files_changed(_: types.DidChangeWatchedFilesParams) -> None:
-        await server.forget()
+# pygls gives the server for a parameter that is called `ls`.
 
 
-def _add_documents(server: Server) -> None:
-    """Register what an editor opens, changes and closes."""
-
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def _document_opened(params: types.DidOpenTextDocumentParams) -> None:
-        server.changed(params.text_document.uri)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def _document_changed(params: types.DidChangeTextDocumentParams) -> None:
-        server.changed(params.text_document.uri, _PAUSE)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    async def _document_closed(params: types.DidCloseTextDocumentParams) -> None:
-        server.closed(params.text_document.uri, params.text_document.uri)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    async def _notebook_opened(params: types.DidOpenNotebookDocumentParams) -> None:
-        server.changed(params.notebook_document.uri)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    async def _notebook_changed(params: types.DidChangeNotebookDocumentParams) -> None:
-        cells = params.change.cells
-        for each in (cells and cells.structure and cells.structure.did_close) or ():
-            server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(each.uri, []))
-        server.changed(params.notebook_document.uri, _PAUSE)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    async def _notebook_closed(params: types.DidCloseNotebookDocumentParams) -> None:
-        server.closed(params.notebook_document.uri, *(each.uri for each in params.cell_text_documents))
+def _initialize(ls: Server, params: types.InitializeParams) -> None:
+    ls.options = params.initialization_options
 
 
-def _add_requests(server: Server) -> None:
-    """Register the requests that an editor waits for: code actions and hovers."""
+async def _initialized(ls: Server, _: types.InitializedParams) -> None:
+    await ls.configure(_own(ls.options))
+    workspace = ls.client_capabilities.workspace
+    watched = workspace.did_change_watched_files if workspace else None
+    if watched and watched.dynamic_registration:
+        options = types.DidChangeWatchedFilesRegistrationOptions(_WATCHED)
+        registration = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        with contextlib.suppress(Exception):  # an editor that breaks its own promise still has all else
+            await ls.client_register_capability_async(types.RegistrationParams([registration]))
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)
-    async def _actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        return await server.actions(params)
 
-    @server.feature(types.TEXT_DOCUMENT_HOVER)
-    async def _hover(params: types.HoverParams) -> types.Hover | None:
-        return await server.hover(params)
+def _told_to_stop(ls: Server, *_: object) -> None:
+    ls.is_told_to_stop = True
+
+
+async def _configured(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+    if _own(params.settings):  # an editor that has nothing to say, or waits to be asked, may send this all the same
+        await ls.configure(_own(params.settings))
+
+
+async def _files_changed(ls: Server, _: object) -> None:
+    await ls.forget()
+
+
+async def _document_changed(ls: Server, params: _OfDocument) -> None:
+    ls.changed(params.text_document.uri)
+
+
+async def _document_closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    ls.closed(params.text_document.uri, params.text_document.uri)
+
+
+async def _notebook_opened(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+    ls.changed(params.notebook_document.uri)
+
+
+async def _notebook_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+    cells = params.change.cells
+    for each in (cells and cells.structure and cells.structure.did_close) or ():
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(each.uri, []))
+    ls.changed(params.notebook_document.uri)
+
+
+async def _notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+    ls.closed(params.notebook_document.uri, *(each.uri for each in params.cell_text_documents))
+
+
+_ANSWERS: dict[str, Callable[..., object]] = {
+    types.INITIALIZE: _initialize,
+    types.INITIALIZED: _initialized,
+    types.SHUTDOWN: _told_to_stop,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configured,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _files_changed,
+    types.TEXT_DOCUMENT_DID_SAVE: _files_changed,
+    types.NOTEBOOK_DOCUMENT_DID_SAVE: _files_changed,
+    types.TEXT_DOCUMENT_DID_OPEN: _document_changed,
+    types.TEXT_DOCUMENT_DID_CHANGE: _document_changed,
+    types.TEXT_DOCUMENT_DID_CLOSE: _document_closed,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: _notebook_opened,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: _notebook_changed,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: _notebook_closed,
+}
