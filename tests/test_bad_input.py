@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +13,6 @@ from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position, SourceError
 from tonumpy.frontends import cli, parallel, run
 from tonumpy.frontends.outcomes import Outcome, Task
-from tonumpy.text.source import parse
-from tonumpy.text.syntax_too_new import construct_too_new
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +41,6 @@ TEXTS: dict[str, tuple[bytes, str]] = {
 def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """One run over all of them: the line about each, and the lines of stdout under "stdout"."""
     import subprocess
-    import sys
 
     folder = tmp_path_factory.mktemp("bad")
     for name, (content, _) in TEXTS.items():
@@ -140,7 +136,6 @@ def test_a_file_that_vanishes_after_it_was_found(
 
 def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     import subprocess
-    import sys
 
     command = f"cd {tmp_path} && mkdir here && cd here && rmdir ../here && exec {sys.executable} -P -m tonumpy check"
     if sys.version_info < (3, 11):
@@ -238,52 +233,3 @@ def test_a_worker_that_dies_ends_the_run_with_a_word(monkeypatch: pytest.MonkeyP
     tasks = [task(f"{number}.py") for number in range(20)]
     with pytest.raises(ChildProcessError, match="`--jobs 1` shows at which file"):
         list(parallel.outcomes_of(die, tasks, 2))
-
-
-# What an older Python cannot parse, the line with its construct, and the first Python that can.
-NEWER = [
-    ((3, 11), "`except*`", "try:\n    f()\nexcept* ValueError:\n    pass\n", 3),
-    ((3, 11), "a star in a subscript", "x = a[*b]\n", 1),
-    ((3, 12), "a list of type parameters", "def f[T](x: T): ...\n", 1),
-    ((3, 12), "a list of type parameters", "class C[T]: ...\n", 1),
-    ((3, 12), "a `type` statement", "type X[T] = list[T]\n", 1),
-    ((3, 12), "a quote inside an f-string's braces", 'x = f"{a["b"]}"\n', 1),
-    ((3, 12), "a quote or a backslash inside an f-string's braces", "x = f\"{a + '\\n'}\"\n", 1),
-    ((3, 13), "a default of a type parameter", "class C[T = int]: ...\n", 1),
-    ((3, 14), "`except` without brackets", "try:\n    f()\nexcept OSError, ValueError:\n    pass\n", 3),
-    ((3, 14), "a template string", 'x = t"{a}"\n', 1),
-]
-
-
-@pytest.mark.parametrize(("version", "name", "text", "row"), NEWER)
-def test_syntax_newer_than_the_running_python_is_said_to_be(
-    version: tuple[int, int], name: str, text: str, row: int
-) -> None:
-    if sys.version_info >= version:
-        assert parse(text, "a.py").body
-        return
-    with pytest.raises(SourceError) as caught:
-        parse(text, "a.py")
-    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    assert caught.value.reason == (
-        f"cannot be parsed: {name} needs Python {version[0]}.{version[1]} or newer, and tonumpy runs on {running}"
-    )
-    assert caught.value.position is not None
-    assert caught.value.position.row == row
-
-
-@pytest.mark.parametrize("text", ['print "a"\n', 'x = f"{a["\n', "a = b[\n", "def f(x:\n", "except E, e:\n"])
-def test_what_no_python_parses_is_not_said_to_be_newer(text: str) -> None:
-    with pytest.raises(SourceError) as caught:
-        parse(text, "a.py")
-    assert "needs Python" not in caught.value.reason
-    assert construct_too_new(text.rstrip("\n"), caught.value.reason, (3, 10)) is None
-
-
-@pytest.mark.parametrize(
-    "line", ["f'{'" * 20_000, "type x" + " " * 150_000 + "(", "x[" * 50_000, "except a" + ".a" * 50_000]
-)
-def test_a_long_line_is_not_gone_through_over_and_over(line: str) -> None:
-    start = time.process_time()
-    construct_too_new(line, "", (3, 10))
-    assert time.process_time() - start < 1

@@ -121,18 +121,6 @@ def _chain(tree: Path) -> None:
     (tree / "two").symlink_to(".git")
 
 
-def _bare(tree: Path) -> None:
-    for name in ("store/objects", "store/refs"):
-        (tree / name).mkdir(parents=True)
-    (tree / "store/HEAD").write_text("ref: refs/heads/main\n")
-
-
-def _linked_work_tree(tree: Path) -> None:
-    (tree / "store").mkdir()
-    (tree / "store/HEAD").write_text("ref: refs/heads/main\n")
-    (tree / "store/commondir").write_text("../.git\n")
-
-
 def _program(tree: Path) -> None:
     (tree / "run").write_bytes(PRECIOUS)
     (tree / "run").chmod(0o755)
@@ -158,8 +146,6 @@ REPORTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "in capitals": (_as_it_is, ".GIT/config"),
     "a short name": (_as_it_is, "GIT~1/config"),
     "dots and blanks at the end": (_as_it_is, ".git. ./config"),
-    "a stream": (_as_it_is, ".git::$INDEX_ALLOCATION/config"),
-    "a character that is not seen": (_as_it_is, ".g\u200cit/config"),
     "roundabout": (_as_it_is, "a/../.git/hooks/../config"),
     "mercurial": (lambda tree: (tree / ".hg").mkdir(), ".hg/hgrc"),
     "a link to git's settings": (_link(".git/config"), "report.txt"),
@@ -172,8 +158,6 @@ REPORTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link to nothing": (_link("new.txt"), "report.txt"),
     "a link to a stream": (_link("/dev/stderr"), "report.txt"),
     "links in a ring": (_ring, "report.txt"),
-    "a bare repository": (_bare, "store/config"),
-    "a linked work tree": (_linked_work_tree, "store/config.worktree"),
     "a program": (_program, "run"),
     "a module": (_as_it_is, "m.py"),
     "a read-only file": (_read_only, "kept.txt"),
@@ -263,9 +247,7 @@ def test_nothing_is_repaired_in_the_folder_of_git(arguments: list[str], tree: Pa
     assert os.listdir(tree / ".git/hooks") == ["m.py"]
 
 
-@pytest.mark.parametrize(
-    "name", [".git", ".GIT", "git~1", ".git .", ".g\u200cit", ".git::$INDEX_ALLOCATION", ".hg", ".svn", ".jj"]
-)
+@pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".git .", ".hg", ".svn", ".jj"])
 def test_folders_of_version_control_are_known_by_any_name(name: str) -> None:
     assert private_folder(os.path.join(os.sep, "a", name, "b")) == os.path.join(os.sep, "a", name)
     assert private_folder(os.path.join(os.sep, "a", f"{name[:4]}ignore")) is None
@@ -288,7 +270,6 @@ def test_an_empty_file_may_be_replaced(tree: Path) -> None:
     [
         ("baseline", ".git/kept.json"),
         ("baseline", ".GIT/kept.json"),
-        ("baseline", "store/kept.json"),
         ("baseline", "out/kept.json"),
         ("baseline", "../kept.json"),
         ("baseline", "."),
@@ -312,7 +293,6 @@ def test_what_settings_do_not_name(
     tree = tmp_path / "tree"
     for name in (".git", "inner"):
         (tree / name).mkdir(parents=True)
-    _bare(tree)
     (tmp_path / "private.toml").write_text(f'{SETTINGS}select = ["PRIVATE"]\n')
     (tree / ".git/private.toml").write_text(f'{SETTINGS}select = ["PRIVATE"]\n')
     (tree / "private.toml").symlink_to("../private.toml")
@@ -356,6 +336,7 @@ def test_an_option_names_nothing_in_the_folder_of_git(option: str, tree: Path, r
 
 
 # settings cost
+
 
 def test_only_the_command_line_raises_the_number_of_processes(tree: Path, run_tonumpy: RunTonumpy) -> None:
     (tree / "pyproject.toml").write_text(f"{SETTINGS}jobs = 100000\n")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from conftest import RunTonumpy
 
 CLEAN = "import torch\n\nARRAY = torch.zeros(3).numpy()\n"
+PYTHON = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 SAFE_FIXED = SAFE.replace("x.numpy()", "x.detach().cpu().numpy()")
 UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
@@ -136,7 +137,7 @@ def test_a_file_that_is_left_out_on_request_is_no_error(run_tonumpy: RunTonumpy)
 def test_an_error_does_not_stop_the_run(run_tonumpy: RunTonumpy, folder: Path) -> None:
     (folder / "broken.py").write_text(BROKEN)
     result = run_tonumpy("check", ".")
-    assert result.err == "broken.py:2:5: error: cannot be parsed: invalid syntax\n"
+    assert result.err == f"broken.py:2:5: error: cannot be parsed: invalid syntax ({PYTHON})\n"
     assert result.out.startswith(SAFE_LINE + UNSAFE_LINE + "1 file could not be processed.\nFound 2 findings")
     assert result.code == 2
 
@@ -263,7 +264,7 @@ def test_json_has_the_shape_of_ruffs(run_tonumpy: RunTonumpy, folder: Path) -> N
     assert {key: ours_broken[key] for key in ("code", "name", "message", "location")} == {
         "code": "invalid-syntax",
         "name": "invalid-syntax",
-        "message": "cannot be parsed: invalid syntax",
+        "message": f"cannot be parsed: invalid syntax ({PYTHON})",
         "location": {"column": 5, "row": 2},
     }
     assert ours_unsafe["fix"]["applicability"] == "unsafe"
@@ -514,12 +515,8 @@ def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:
     ("arguments", "message"),
     [
         ("chek", "unknown command `chek`; did you mean `tonumpy check`?"),
-        ("safe.py", "unknown command `safe.py`; did you mean `tonumpy check safe.py`?"),
-        ("rule TNP101", "unknown command `rule`; did you mean `tonumpy explain`?"),
         ("zzz", f"unknown command `zzz`; known are {', '.join(f'`{name}`' for name in _COMMANDS)}"),
         ("check --fix", "`tonumpy check` has no option `--fix`; use `tonumpy fix`"),
-        ("check . --diff", "`tonumpy check` has no option `--diff`, but `tonumpy fix --diff` has"),
-        ("fix --exit-zero=1", "`tonumpy fix` has no option `--exit-zero`, but `tonumpy check --exit-zero` has"),
         ("check --slect TNP1", "`tonumpy check` has no option `--slect`; did you mean `--select`?"),
         ("check -x", "`tonumpy check` has no option `-x`; `tonumpy check --help` lists them"),
     ],

@@ -65,7 +65,8 @@ def test_there_are_these_formats(run_tonumpy: RunTonumpy) -> None:
 @pytest.mark.usefixtures("folder")
 def test_no_format_changes_the_exit_code_nor_loses_an_error(run_tonumpy: RunTonumpy, form: str) -> None:
     result = run_tonumpy("check", "--output-format", form)
-    assert (result.code, result.err) == (2, "c.py:2:5: error: cannot be parsed: invalid syntax\n")
+    running = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+    assert (result.code, result.err) == (2, f"c.py:2:5: error: cannot be parsed: invalid syntax ({running})\n")
     assert result.out.count("or on a GPU" if form == "concise" else "or be on a GPU") >= 1
     assert ("Found 3 findings" in result.out) is (form in (*PEOPLE, "html"))
     assert run_tonumpy("check", "b.py", "--output-format", form).code == 1

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # Of version control systems: what is in them is never cloned, and some of it names programs that the system runs.
 _PRIVATE_FOLDERS = frozenset((".git", ".hg", ".svn", ".bzr", ".jj", "git~1"))
-_NOT_SEEN = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
 
 
 def configured_path(value: str, folder: str, *, inside: str | None, kind: str, otherwise: str) -> str:
@@ -81,29 +80,12 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def private_folder(path: str) -> str | None:
-    """The folder of a version control system that an absolute path leads into, or is; None where there is none.
-
-    A repository of git's may have any name: it is one by what is in it.
-    """
+    """The folder of a version control system that an absolute path leads into, or is; None where there is none."""
     for each in _upwards(path):
-        if _is_private(os.path.basename(each)) or (each != path and _is_git_folder(each)):
+        # Some file systems ignore case, and blanks and dots at the end.
+        if os.path.basename(each).rstrip(". ").lower() in _PRIVATE_FOLDERS:
             return each
     return None
-
-
-def _is_private(name: str) -> bool:
-    """True for a folder of version control, as file systems compare names that ignore case, blanks and dots at the
-    end, or characters that are not seen."""
-    return name.translate(_NOT_SEEN).partition(":")[0].rstrip(". ").lower() in _PRIVATE_FOLDERS
-
-
-def _is_git_folder(path: str) -> bool:
-    """True for a repository of git's, by the test that git itself makes."""
-    head = os.path.join(path, "HEAD")
-    if not os.path.lexists(head):
-        return False
-    common = os.path.join(path, "commondir")
-    return os.path.exists(common) or all(os.path.isdir(os.path.join(path, name)) for name in ("objects", "refs"))
 
 
 def _upwards(path: str) -> Iterator[str]:

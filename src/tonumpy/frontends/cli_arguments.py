@@ -129,37 +129,20 @@ def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) 
     return argv[:at], argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
 
 
-# What the commands of other tools are here.
-_OF_OTHER_TOOLS = {
-    "lint": "check",
-    "format": "fix",
-    "rule": "explain",
-    "linter": "rules",
-    "config": "check --show-settings",
-}
-
-
 def _unknown_command(word: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(word, _COMMANDS, n=1)
-    meant = _OF_OTHER_TOOLS.get(word) or (close[0] if close else "")
-    if not meant and os.path.exists(word):
-        meant = f"check {word}"
-    rest = f"did you mean `tonumpy {meant}`?" if meant else f"known are {', '.join(f'`{each}`' for each in _COMMANDS)}"
-    return f"unknown command `{word}`; {rest}"
+    known = f"known are {', '.join(f'`{each}`' for each in _COMMANDS)}"
+    return f"unknown command `{word}`; {f'did you mean `tonumpy {close[0]}`?' if close else known}"
 
 
 def _unknown_option(command: str, word: str) -> str:
     from difflib import get_close_matches
 
-    if word in ("--fix", "--fix-only"):
+    if word == "--fix":  # as other linters have it
         return f"`tonumpy {command}` has no option `{word}`; use `tonumpy fix`"
-    ours = _options_of(command)
-    for other in _COMMANDS:
-        if word in _options_of(other) and word.startswith("--"):
-            return f"`tonumpy {command}` has no option `{word}`, but `tonumpy {other} {word}` has"
-    close = get_close_matches(word, ours, n=1) if word.startswith("--") else []
+    close = get_close_matches(word, _options_of(command), n=1) if word.startswith("--") else []
     meant = f"did you mean `{close[0]}`?" if close else f"`tonumpy {command} --help` lists them"
     return f"`tonumpy {command}` has no option `{word}`; {meant}"
 

@@ -145,26 +145,23 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
     Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
     much again as the parse.
     """
-    search = _Search(is_wanted, (ast.Call,), rows, Site, [])
-    if rows:
-        _search_block(source.tree.body, (source.tree,), (), search)
-    return search.found
+    return _searched(source, _Search(is_wanted, (ast.Call,), rows, Site, []))
 
 
 def find_operations(
     source: Source, rows: list[int], kinds: tuple[type[ast.AST], ...], is_wanted: Callable[[Any], bool]
 ) -> list[OperationSite]:
     """Find nodes of other kinds, as `find_calls` finds calls."""
-    search = _Search(is_wanted, kinds, rows, OperationSite, [])
-    if rows:
-        _search_block(source.tree.body, (source.tree,), (), search)
-    return search.found
+    return _searched(source, _Search(is_wanted, kinds, rows, OperationSite, []))
 
 
 def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], bool]) -> list[ReturnSite]:
     """Find `return` statements, as `find_calls` finds calls."""
-    search = _Search(is_wanted, (ast.Return,), rows, ReturnSite, [])
-    if rows:
+    return _searched(source, _Search(is_wanted, (ast.Return,), rows, ReturnSite, []))
+
+
+def _searched(source: Source, search: _Search) -> list[Any]:
+    if search.rows:
         _search_block(source.tree.body, (source.tree,), (), search)
     return search.found
 

@@ -306,19 +306,11 @@ def parse(text: str, filename: str) -> ast.Module:
             return ast.parse(text, filename)
     except SyntaxError as error:
         place = Position(error.lineno or 1, error.offset or 1)
-        raise SourceError(filename, f"cannot be parsed: {_in_words(error, text)}", place) from error
+        running = ".".join(map(str, sys.version_info[:2]))  # the file may be for a newer one
+        raise SourceError(filename, f"cannot be parsed: {error.msg} (Python {running})", place) from error
     except ValueError as error:  # a lone surrogate, which a text that was never bytes may hold
         raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
     except (RecursionError, MemoryError) as error:
         note_cut_file(filename)
         reason = "cannot be parsed: nested too deeply for Python's parser"
         raise SourceError(filename, reason, Position(1, 1)) from error
-
-
-def _in_words(error: SyntaxError, text: str) -> str:
-    """The message of the parser, or that the syntax needs a newer Python, and which."""
-    from tonumpy.text.syntax_too_new import construct_too_new  # here, for the start-up of those who do not need it
-
-    lines = _NEWLINE.split(text)
-    row = min(error.lineno or 1, len(lines))
-    return construct_too_new(lines[row - 1], error.msg, sys.version_info[:2]) or error.msg
