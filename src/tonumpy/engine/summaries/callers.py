@@ -68,6 +68,7 @@ class Callers:
         self._module = module
         self._analysis = analysis
         self._around = around
+        self._by_name: dict[str, list[Site]] = {}
 
     def entry(self, scopes: tuple[ast.AST, ...], depth: int) -> Entry | None:
         """What the callers of the innermost scope give it, up to `depth` levels of callers; None if that is open."""
@@ -98,10 +99,17 @@ class Callers:
         return None if node.name == "__init__" else self._by_habit(node, function, joined)
 
     def _sites(self, scopes: tuple[ast.AST, ...]) -> list[Site]:
-        name = _name_called(scopes)
-        rows = self._module.source.rows_with_name(name)
-        sites = find_calls(self._module.source, rows, lambda call: last_name(call.func) == name)
+        sites = self._calls_of(_name_called(scopes))
         return [] if len(sites) > MAX_CALLERS else [e for e in sites if not any(s is scopes[-1] for s in e.scopes)]
+
+    def _calls_of(self, name: str) -> list[Site]:
+        """The calls of a name; looked for once, as each class of a module may have a `forward`."""
+        known = self._by_name.get(name)
+        if known is None:
+            source = self._module.source
+            rows = source.rows_with_name(name)
+            known = self._by_name[name] = find_calls(source, rows, lambda call: last_name(call.func) == name)
+        return known
 
     def _of_callback(self, scopes: tuple[ast.AST, ...], function: Function, depth: int) -> Entry | None:
         """The entry of a function that nobody calls but a library, which gives it an array or a number first."""
