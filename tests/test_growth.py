@@ -89,6 +89,7 @@ LONG = "def _long(x):\n{}    return x\n\n\n"
 FIRST = {
     "mutually recursive functions": 12,
     "asked for each of mutually recursive functions": 12,
+    "decorated": 24,  # of fewer, all are followed
     "deep inheritance": 13,
     "deep inheritance asked once": 13,
     "containers in themselves": 3,

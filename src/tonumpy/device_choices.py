@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tonumpy.findings import Finding
     from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.judgements import Judgement
+
+_MAX_ROWS = 30  # that lead to one conversion, the nearest first
 
 
 def with_device_lines(judgements: list[Judgement], module: Module, sharing: Callable[[], Sharing]) -> list[Judgement]:
@@ -74,7 +77,7 @@ def _choice(conversion: Conversion | ImplicitConversion, evidence: AllEvidence, 
     line that binds what is converted; with the line itself where nothing shows more."""
     site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
     traced = (each for each in evidence if (each.strength, each.about, each.id) == (Strength.PROOF, "device", "chosen"))
-    here = (site.call.lineno, *rows_behind(site.call, site.scopes))
+    here = (site.call.lineno, *islice(rows_behind(site.call, site.scopes), _MAX_ROWS))
     for filename, row in (*sorted(each[-2:] for each in traced), *((module.filename, row) for row in here)):
         moved = Ground("code", "device", "", "is put on the device here", filename, row)
         for choice in choices_of([moved], module):
