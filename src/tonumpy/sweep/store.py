@@ -35,7 +35,7 @@ FINDINGS = pa.schema(
     [
         *((name, _TEXT) for name in ("repository", "commit", "folder", "path")),
         *((name, _NUMBER) for name in ("cell", "row", "column", "end_row", "end_column")),
-        *((name, _TEXT) for name in ("code", "name", "confidence", "certainty", "applicability", "message", "fix")),
+        *((name, _TEXT) for name in ("code", "name", "confidence", "applicability", "message", "fix")),
         *((name, _TEXT) for name in ("evidence", "line", "context")),
         ("context_row", _NUMBER),
         ("report", _TEXT),
@@ -203,7 +203,6 @@ def _finding(entry: Entry) -> dict[str, Any]:
         "code": said["code"],
         "name": said["name"],
         "confidence": said["confidence"],
-        "certainty": said.get("certainty"),
         "applicability": fix.get("applicability"),
         "message": said["message"],
         "fix": fix.get("message"),

@@ -7,10 +7,10 @@ import codecs
 import re
 import sys
 import warnings
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
@@ -29,7 +29,6 @@ MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+")
 MAX_SEARCHES = 24  # for names, from which on a text has an index
-_WIDE = re.compile(r"[^\x00-\x7f]")
 
 
 class Source:
@@ -207,14 +206,15 @@ class Source:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
         if self.text.isascii():  # which Python knows of a text; a line would have to be cut out of it
             return Position(row, byte_column + 1)
-        if row not in self._wide:
-            self._wide[row] = _WideCharacters.of(self.line(row))
-        wide = self._wide[row]
-        return Position(row, wide.column(byte_column) if wide.ends else byte_column + 1)
+        if row not in self._character_starts:
+            line = self.line(row)
+            self._character_starts[row] = [0, *accumulate(len(each.encode(errors="surrogatepass")) for each in line)]
+        starts = self._character_starts[row]
+        return Position(row, min(bisect_left(starts, byte_column) + 1, len(starts)))
 
     @cached_property
-    def _wide(self) -> dict[int, _WideCharacters]:
-        """The wide characters of each row that was asked for: a row may be long and hold any number of findings."""
+    def _character_starts(self) -> dict[int, list[int]]:
+        """The bytes at which the characters of each row that was asked for begin."""
         return {}
 
     def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
@@ -243,33 +243,6 @@ class Source:
         start = Position(end.row, end.column - len(attribute.attr))
         found = start.column > 0 and self.text.startswith(attribute.attr, self.offset(start))
         return start if found else None
-
-
-class _WideCharacters(NamedTuple):
-    """The characters of a line that take more than one byte in UTF-8: where each ends, in bytes, and how many bytes
-    there are more than characters up to there."""
-
-    ends: list[int]
-    surplus: list[int]
-    length: int  # of the line, in characters
-
-    @classmethod
-    def of(cls, line: str) -> _WideCharacters:
-        ends, surplus, more = [], [], 0
-        for match in _WIDE.finditer(line):
-            more += len(match[0].encode()) - 1
-            ends.append(match.end() + more)
-            surplus.append(more)
-        return cls(ends, surplus, len(line))
-
-    def column(self, byte_column: int) -> int:
-        """From 1; of a byte inside of a character, the one behind it."""
-        before = bisect_right(self.ends, byte_column)
-        column = byte_column - (self.surplus[before - 1] if before else 0)
-        if before < len(self.ends):
-            width = self.surplus[before] - (self.surplus[before - 1] if before else 0) + 1
-            column -= max(byte_column - (self.ends[before] - width) - 1, 0)
-        return min(column, self.length) + 1
 
 
 def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
