@@ -48,8 +48,8 @@ def test_a_frame(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
             id="wide",
         ),
         pytest.param(
-            "    s = 'e\u0301\u200d'; return s, x.numpy()\n",
-            f"5 |     s = 'e\u0301\u200d'; return s, x.numpy()\n  | {' ' * 24}^^^^^^^\n",
+            "    s = 'e\u0301'; return s, x.numpy()\n",
+            f"5 |     s = 'e\u0301'; return s, x.numpy()\n  | {' ' * 25}^^^^^^^\n",
             id="joining",
         ),
         pytest.param(
@@ -57,7 +57,7 @@ def test_a_frame(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
         ),
         pytest.param(
             "    '\x1b[31m\x07\u202e'; x.numpy()\n",
-            "5 |     '\u241b[31m\u2407\\u202e'; x.numpy()\n  |                       ^^^^^^^\n",
+            "5 |     '\\x1b[31m\\x07\\u202e'; x.numpy()\n  |                             ^^^^^^^\n",
             id="what moves the cursor",
         ),
         pytest.param(
@@ -169,9 +169,6 @@ def test_widths_are_those_of_wcwidth() -> None:
         "e\u0301",
         "ｱｱ",
         "한국어",
-        "\u1112\u1161\u11ab",
-        "👩\u200d👩\u200d👧",
-        "☺\ufe0f",
         "\u3000x",
         "ก็",
     ]
@@ -186,4 +183,4 @@ def test_widths_are_those_of_wcwidth() -> None:
 def test_what_is_shown_moves_no_cursor() -> None:
     for code in (*range(0x110000),):
         text = shown(chr(code))
-        assert text.isprintable() or text == "\u200d", hex(code)
+        assert text.isprintable(), hex(code)

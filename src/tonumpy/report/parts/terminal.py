@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tonumpy.text.visible import without_commands
+from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,9 +15,6 @@ RED, GREEN, BLUE, CYAN = "\033[1;31m", "\033[1;32m", "\033[1;34m", "\033[36m"
 
 _COLOURS = r"\033\[[0-9;]*m"  # none of these is compiled before it is needed: start-up
 _TAB = "    "
-_JOINER, _AS_PICTURE = "\u200d", "\ufe0f"
-_BREAKS = (0x1C, 0x1D, 0x1E, 0x1F, 0x85, 0x2028, 0x2029)
-_VOWELS_AND_FINALS = range(0x1160, 0x1200)  # of Hangul, which join the consonant before them
 
 
 def without_colour(text: str) -> str:
@@ -25,47 +22,19 @@ def without_colour(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A line of source with spaces for tabs, and pictures or escapes for what is no character of its own."""
-    text = without_commands(text)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else _visible(character) for character in text)
-
-
-def _visible(character: str) -> str:
-    if character == "\t":
-        return _TAB
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)  # a picture of it
-    if code == 0x7F:
-        return "\u2421"
-    if character.isspace() and code not in _BREAKS:
-        return " "
-    return character if character == _JOINER else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    """A line of source with spaces for tabs, and escapes for what is not printable."""
+    return visible(text.replace("\t", _TAB))
 
 
 def width(text: str) -> int:
     """The cells that a text takes once it is `shown`: two for a wide character, none for one that joins another."""
-    if text.isascii():
-        return len(text)
-    cells = last = 0
-    joined = False
-    for character in text:
-        if character == _AS_PICTURE and last == 1:
-            cells, last = cells + 1, 2
-            continue
-        taken = 0 if joined else _cells(character)
-        joined = character == _JOINER
-        cells += taken
-        last = taken or last
-    return cells
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _cells(character: str) -> int:
     from unicodedata import category, east_asian_width  # only for what is not ASCII: start-up
 
-    if category(character) in ("Mn", "Me", "Cf") or ord(character) in _VOWELS_AND_FINALS:
+    if category(character) in ("Mn", "Me"):
         return 0
     return 2 if east_asian_width(character) in "WF" else 1
 
