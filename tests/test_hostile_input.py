@@ -204,11 +204,11 @@ def test_settings_that_cannot_be_understood(text: str, message: str, tmp_path: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "nested too deeply"),
-        ("1" * 5_000, "not valid JSON: Exceeds the limit"),
-        ('{"version": 1, "findings": 5}', "findings: expected a list"),
-        ('{"version": 1, "findings": [5]}', r"findings\[0\]: "),
-        ('{"version": 1, "findings": [{"path": "a", "code": "b", "line": "c", "count": 1e999}]}', r"findings\[0\]: "),
+        ("[" * 100_000, "no baseline that"),
+        ("1" * 5_000, "no baseline that"),
+        ('{"version": 1, "findings": 5}', "no baseline that"),
+        ('{"version": 1, "findings": [5]}', "no baseline that"),
+        ('{"version": 1, "findings": [{"path": "a", "code": "b", "line": "c", "count": 1e999}]}', "no baseline that"),
         (None, "is not a regular file"),
     ],
 )

@@ -139,34 +139,18 @@ def _read(path: str) -> _Counts:
 
 
 def _parsed(path: str, data: bytes) -> _Counts:
+    counts: _Counts = {}
     try:
         document = json.loads(data)
-    except ValueError as error:
-        raise ConfigError(f"{path}: not valid JSON: {error}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply") from error
-    if not isinstance(document, dict) or document.get("version") != _VERSION:
-        raise ConfigError(f"{path}: no baseline of version {_VERSION}")
-    counts: _Counts = {}
-    entries = document.get("findings")
-    if not isinstance(entries, list):
-        raise ConfigError(f"{path}: findings: expected a list")
-    for number, entry in enumerate(entries):
-        try:
-            key = Key(*(_text(entry[field]) for field in Key._fields))
-            of = key, _confidence(entry.get("confidence"))
+        if document["version"] != _VERSION:
+            raise ConfigError(f"{path}: no baseline of version {_VERSION}")
+        for entry in document["findings"]:
+            of = Key(*(str(entry[field]) for field in Key._fields)), _confidence(entry.get("confidence"))
             counts[of] = counts.get(of, 0) + int(entry["count"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            reason = f"has no `{error.args[0]}`" if isinstance(error, KeyError) else str(error)
-            raise ConfigError(f"{path}: findings[{number}]: {reason}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path}: no baseline that `tonumpy baseline write` has made: {error!r}") from error
     return counts
 
 
 def _confidence(value: object) -> Sureness:
     return next((each for each in CONFIDENCES if each == value), "high")  # a former version wrote none
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a string, found {value!r}")
-    return value
