@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
 from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
 from tonumpy.engine.names.bindings import arguments_of, imports_of, parameter_names
-from tonumpy.engine.names.handed_methods import handed_methods
 from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.sinks.risk_parts import ANYWHERE, ITEM, part_given, part_written
 from tonumpy.text.candidates import find_calls, first_row, last_row
@@ -73,7 +72,6 @@ class RiskIndex:
         self._may_be_on = may_turn_grad_on(self.text)
         self._rows_of_lambdas = source.rows_with("lambda") if "_hook(" in self.text else []
         self._collect(source.tree.body, None, None)
-        self._collect_handed_out()
 
     def unit_of(self, scopes: Iterable[Scope]) -> Unit:
         """The outermost function among some scopes, which is looked into."""
@@ -256,15 +254,6 @@ class RiskIndex:
                 self._put_in(statement.value, method, unit)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             self._note_grad_mode(statement, [item.context_expr for item in statement.items])
-
-    def _collect_handed_out(self) -> None:
-        """What is put into lists by those who have been given a method of theirs: `run(rows.append)`."""
-        for handed in handed_methods(self.source):
-            unit, (owner, _, name) = self.unit_of(handed.scopes), handed.filled.rpartition(".")
-            is_local = (unit, name) in self.bound or (unit, name) in self.parameters
-            flows = self.flows.setdefault((None, f".{name}") if owner else (unit if is_local else None, name), [])
-            for call in handed.calls:
-                flows.append((call.given, self.unit_of(call.scopes), ITEM, ITEM if handed.gives_many(call) else None))
 
     def _put_in(self, call: ast.Call, method: ast.Attribute, unit: Unit) -> None:
         """`x.append(y)`, and what is done in place: `x.cuda().eval()`."""
