@@ -27,7 +27,7 @@ from tonumpy.rehearsal.standin import (
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
-from tonumpy.rehearsal.standin.handlers import Handlers
+from tonumpy.rehearsal.standin.handlers import Refusals
 from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
@@ -57,8 +57,9 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
     """
     if device not in KINDS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(KINDS)}")
-    patches, stacks, handlers = Patches(), Stacks(), Handlers()
-    mixing, copies = Mixing(observer, stacks, handlers, stop=stop), Copies(observer, stacks)
+    patches, stacks = Patches(), Stacks()
+    refusals = Refusals(observer, stacks, stop=stop)
+    mixing, copies = Mixing(stacks, refusals), Copies(observer, stacks)
     gradients = Gradients(observer, stacks)
 
     def look(name: str, args: Any, tensors: list[Any], found: list[Mark]) -> None:
@@ -86,7 +87,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         streams.patch(patches)
         Taken(observer, stacks).patch(patches)
         gradients.patch(patches)
-        Conversions(observer, stacks, gradients.note, handlers, copies, stop=stop).patch(patches)
+        Conversions(observer, stacks, gradients.note, refusals, copies).patch(patches)
         Masks(observer, stacks).patch(patches)
         yield gradients.flush
     finally:

@@ -28,20 +28,22 @@ from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
-_OUTPUTS = "_tonumpy_marks"  # of the node of a function of the user's: the marks of what it gave
-
 
 def patch(patches: Patches) -> None:
     """Watch these places until `patches` are restored."""
     _patch_engine(patches)
     _patch_gradients(patches)
-    _patch_functions(patches)
-    init = BackwardHook.__init__
+    patches.around(BackwardCFunction, "apply", _run_function)
+    patches.around(BackwardHook, "__init__", _begin_hook)
 
-    def marked_init(self: Any, module: Any, user_hooks: Any, user_pre_hooks: Any) -> None:
-        init(self, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
 
-    patches.replace(BackwardHook, "__init__", marked_init)
+def _run_function(run: Any, node: Any, *gradients: Any) -> Any:
+    _mark_by_pass(gradients)
+    return run(node, *gradients)
+
+
+def _begin_hook(begin: Any, hook: Any, module: Any, user_hooks: Any, user_pre_hooks: Any) -> None:
+    begin(hook, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
 
 
 def _patch_engine(patches: Patches) -> None:
@@ -95,28 +97,6 @@ def _patch_gradients(patches: Patches) -> None:
 
     patches.replace(Tensor, "grad", property(grad_of, grad.__set__, grad.__delete__, grad.__doc__))
     patches.replace(Tensor, "register_hook", register_hook)
-
-
-def _patch_functions(patches: Patches) -> None:
-    apply, backward = torch.autograd.Function.apply.__func__, BackwardCFunction.apply
-
-    def applied(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        results = apply(cls, *args, **kwargs)
-        outputs = results if isinstance(results, tuple) else (results,)
-        node = next((each.grad_fn for each in outputs if isinstance(each, Tensor) and each.grad_fn is not None), None)
-        if node is not None:
-            setattr(node, _OUTPUTS, [mark_of(each) if isinstance(each, Tensor) else UNKNOWN for each in outputs])
-        return results
-
-    def run_backward(self: Any, *gradients: Any) -> Any:
-        for each, mark in zip(gradients, getattr(self, _OUTPUTS, ()), strict=False):
-            if isinstance(each, Tensor):
-                put(each, mark)
-        _mark_by_pass(gradients)
-        return backward(self, *gradients)
-
-    patches.replace(torch.autograd.Function, "apply", classmethod(applied))
-    patches.replace(BackwardCFunction, "apply", run_backward)
 
 
 def _marking(hook: Any) -> Any:

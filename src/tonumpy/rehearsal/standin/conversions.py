@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.events import Event, Observer, Reason, Way
-    from tonumpy.rehearsal.standin.handlers import Handlers
+    from tonumpy.rehearsal.standin.handlers import Refusals
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.pending_copies import Copies
     from tonumpy.rehearsal.standin.reporting import Stacks
@@ -48,19 +48,16 @@ class Conversions:
         observer: Observer,
         stacks: Stacks,
         note: Callable[[Event], None],
-        handlers: Handlers,
+        refusals: Refusals,
         copies: Copies,
-        *,
-        stop: bool,
     ) -> None:
         self._copies = copies
         self._here = _PerThread()
-        self._handlers = handlers
+        self._refusals = refusals
         self._note = note  # is given each that is not refused
         self._sharing = Sharing(observer)
         self._observer = observer
         self._stacks = stacks
-        self._stop = stop
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
@@ -120,7 +117,11 @@ class Conversions:
         if reasons and mark.excused:
             return repaired(tensor)  # it is there for a fault that was told
         if reasons:
-            return self._refused(tensor, way, reasons)
+            error = _error(tensor, reasons[0])
+            self._refusals.tell(tensor, way, reasons, error)
+            with guarded(f"Tensor.{way}: it cannot go on as if it were repaired"):
+                return repaired(tensor)
+            raise error
         made = _numpy(tensor.cpu() if mark.pretended else tensor, force=force)
         with guarded(f"Tensor.{way}: this conversion is not told of"):
             happened = event(tensor, way, (), None, self._stacks)
@@ -129,18 +130,6 @@ class Conversions:
             if not mark.pretended and tensor.layout is torch.strided:
                 self._sharing.note(tensor, made, happened)
         return made
-
-    def _refused(self, tensor: Any, way: Way, reasons: tuple[Reason, ...]) -> Any:
-        error, is_handled = _error(tensor, reasons[0]), False
-        with guarded(f"Tensor.{way}: it is not known who handles its errors"):
-            is_handled = self._handlers.handle(type(error))
-        with guarded(f"Tensor.{way}: this conversion is not told of"):
-            told = (type(error).__name__, str(error))
-            self._observer(event(tensor, way, reasons, told, self._stacks, is_handled=is_handled), tensor)
-        if not self._stop and not is_handled:
-            with guarded(f"Tensor.{way}: it cannot go on as if it were repaired"):
-                return repaired(tensor)
-        raise error
 
     def _exported(self, tensor: Any, options: dict[str, Any], *, is_for_numpy: bool) -> Any:
         """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
@@ -157,12 +146,7 @@ class Conversions:
             error = refusal
         if not reasons:
             raise error
-        is_handled = self._handlers.handle(type(error))
-        told = (type(error).__name__, str(error))
-        happened = event(tensor, "array", tuple(reasons), told, self._stacks, is_handled=is_handled)
-        self._observer(happened, tensor)
-        if self._stop or is_handled:
-            raise error
+        self._refusals.tell(tensor, "array", tuple(reasons), error)
         with torch.no_grad():
             return _dlpack(Base.detach(tensor).resolve_conj(), **_on_host(options))
 

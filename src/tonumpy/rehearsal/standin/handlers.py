@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.frames import place_of, tree_of
 from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES, walk
 from tonumpy.text.tree_paths import path_at, path_to
@@ -24,18 +25,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
+    from tonumpy.rehearsal.events import Observer, Reason, Way
+    from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.text.wanted_errors import Treatment
 
 _GENERAL = (Exception, BaseException)
 
 
-class Handlers:
-    """Looks for handlers, once for each place."""
+class Refusals:
+    """Tells of what real hardware refuses, and raises the error where the user's own code handles it."""
 
-    def __init__(self) -> None:
+    def __init__(self, observer: Observer, stacks: Stacks, *, stop: bool) -> None:
+        self._observer = observer
+        self._stacks = stacks
+        self._stop = stop  # at each
         self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
 
-    def handle(self, error: type[BaseException]) -> bool:
+    def tell(
+        self, tensor: Any, way: Way, reasons: tuple[Reason, ...], error: Exception, about: Callable[[], str] = str
+    ) -> None:
+        is_handled = False
+        with guarded(f"a refusal ({way}) is not told of"):
+            is_handled = self._handles(type(error))
+            told = (type(error).__name__, str(error))
+            happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
+            self._observer(happened._replace(about=about()), tensor)
+        if self._stop or is_handled:
+            raise error
+
+    def _handles(self, error: type[BaseException]) -> bool:
         """True if the code that called, or what called that, handles an error of this type."""
         frame: FrameType | None = sys._getframe(1)
         is_nearest = True

@@ -6,7 +6,7 @@ the tensor on the device, as it is what a repair would move.
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,12 +16,10 @@ from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin import origins
 from tonumpy.rehearsal.standin.current_step import is_compiled
 from tonumpy.rehearsal.standin.marks import Tensor, mark_of
-from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.events import Observer, Reason
-    from tonumpy.rehearsal.standin.handlers import Handlers
+    from tonumpy.rehearsal.standin.handlers import Refusals
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.rehearsal.standin.state import Mark
@@ -33,30 +31,25 @@ _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the 
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, handlers: Handlers, *, stop: bool) -> None:
-        self._handlers = handlers
-        self._observer = observer
+    def __init__(self, stacks: Stacks, refusals: Refusals) -> None:
         self._stacks = stacks
-        self._stop = stop
-        self._compared = threading.local()
+        self._refusals = refusals
 
     def patch(self, patches: Patches) -> None:
         """Notice where a tensor is compared with an array, until `patches` are restored."""
-        equal = Tensor.__eq__
+        patches.around(Tensor, "__eq__", self._equal)
 
-        def __eq__(self_: Any, other: Any) -> Any:  # noqa: N807
-            if isinstance(other, Tensor) or not hasattr(other, "__array_interface__") or not mark_of(self_).pretended:
-                return equal(self_, other)
-            if is_compiled():
-                return equal(self_, torch.as_tensor(other).to(self_.device))
-            if other.ndim:
-                self._refuse("==", self_, self_, torch.device("cpu"), ("device",))
-            result = equal(self_, other)
-            # The repaired code has an array there, which NumPy takes.
-            return result.cpu() if other.ndim and isinstance(result, Tensor) else result
-
-        __eq__.__qualname__ = "Tensor.__eq__"
-        patches.replace(Tensor, "__eq__", __eq__)
+    def _equal(self, equal: Any, tensor: Any, other: Any) -> Any:
+        if isinstance(other, Tensor) or not hasattr(other, "__array_interface__") or not mark_of(tensor).pretended:
+            return equal(tensor, other)
+        if is_compiled():
+            return equal(tensor, torch.as_tensor(other).to(tensor.device))
+        if other.ndim:
+            error = RuntimeError(f"{REFUSAL}{mark_of(tensor).place} and cpu!")
+            self._refusals.tell(tensor, "operator", ("device",), error)
+        result = equal(tensor, other)
+        # The repaired code has an array there, which NumPy takes.
+        return result.cpu() if other.ndim and isinstance(result, Tensor) else result
 
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
         """Report the first tensor that an operator does not take beside the others."""
@@ -68,19 +61,8 @@ class Mixing:
         if off is None or self._is_of_a_former():
             return
         on = next(each for each, mark in zip(tensors, marks, strict=True) if mark is target)
-        self._refuse(name, off, on, mark_of(off).place, ("mixed",))
-
-    def _refuse(self, name: str, off: Any, on: Any, other: torch.device, reasons: tuple[Reason, ...]) -> None:
-        message = f"{REFUSAL}{mark_of(on).place} and {other}!"
-        is_handled = False
-        with guarded(f"{name}: tensors of two devices are not told of"):
-            is_handled = self._handlers.handle(RuntimeError)
-            told = event(off, "operator", reasons, ("RuntimeError", message), self._stacks, is_handled=is_handled)
-            if reasons == ("mixed",):
-                told = told._replace(about=f"{origins.words(on)}; and {origins.words(off)}")
-            self._observer(told, off)
-        if self._stop or is_handled:
-            raise RuntimeError(message)
+        error = RuntimeError(f"{REFUSAL}{mark_of(on).place} and {mark_of(off).place}!")
+        self._refusals.tell(off, "operator", ("mixed",), error, partial(_in_words, on, off))
 
     def _is_of_a_former(self) -> bool:
         """True if a gradient is computed of what was reported when it went forward."""
@@ -92,6 +74,10 @@ class Mixing:
             if call.function == _BACKWARD:
                 return True
         return True
+
+
+def _in_words(on: Any, off: Any) -> str:
+    return f"{origins.words(on)}; and {origins.words(off)}"
 
 
 def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], target: Mark) -> Any:
