@@ -111,10 +111,6 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         return _runner(code, code.co_filename, spec)
     script = words[0]
     sys.argv = words
-    if os.path.isdir(script) or _is_archive(script):
-        sys.path.insert(0, os.path.abspath(script))
-        code, spec = _module_named("__main__", is_main=True)
-        return _runner(code, code.co_filename, spec)
     command = None if os.path.exists(script) or os.path.basename(script) != script else _command_named(script)
     if command is not None:
         return command
@@ -161,19 +157,12 @@ def _command_named(name: str) -> Callable[[], None] | None:
     return None
 
 
-def _is_archive(path: str) -> bool:
-    import zipfile
-
-    return not path.endswith(".py") and zipfile.is_zipfile(path)
-
-
-def _module_named(name: str, *, is_main: bool = False) -> tuple[CodeType, object]:
+def _module_named(name: str) -> tuple[CodeType, object]:
     """The module's code and loader, found as `python -m` finds them."""
     import runpy
 
-    find = runpy._get_main_module_details if is_main else runpy._get_module_details  # type: ignore[attr-defined]
     try:
-        _, spec, code = find(runpy._Error) if is_main else find(name, runpy._Error)  # type: ignore[attr-defined]
+        _, spec, code = runpy._get_module_details(name, runpy._Error)  # type: ignore[attr-defined]
     except runpy._Error as error:  # type: ignore[attr-defined]
         raise NotStartedError(f"-m {name}: {error}") from error
     return code, spec

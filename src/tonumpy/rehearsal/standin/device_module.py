@@ -185,30 +185,15 @@ for _kind, _name in ((_Device, "device"), (_DeviceOf, "device_of")):
 def _seeds() -> dict[str, Any]:
     """The device draws from the generator of the CPU."""
     generator = torch.default_generator
-
-    def manual_seed(seed: int) -> None:
-        generator.manual_seed(int(seed))
-
-    def seed() -> None:
-        generator.seed()
-
-    def set_rng_state(new_state: Any, device: Any = None) -> None:
-        del device
-        generator.set_state(new_state)
-
-    def set_rng_state_all(new_states: Any) -> None:
-        for state in new_states:
-            generator.set_state(state)
-
     return {
-        "manual_seed": manual_seed,
-        "manual_seed_all": manual_seed,
-        "seed": seed,
-        "seed_all": seed,
+        "manual_seed": lambda seed: generator.manual_seed(int(seed)),
+        "manual_seed_all": lambda seed: generator.manual_seed(int(seed)),
+        "seed": lambda: generator.seed(),  # torch._dynamo has other rules for the method itself
+        "seed_all": lambda: generator.seed(),
         "get_rng_state": lambda device=None: torch.get_rng_state(),  # noqa: ARG005
         "get_rng_state_all": lambda: [torch.get_rng_state()] * STATE.count,
-        "set_rng_state": set_rng_state,
-        "set_rng_state_all": set_rng_state_all,
+        "set_rng_state": lambda new_state, device=None: generator.set_state(new_state),  # noqa: ARG005
+        "set_rng_state_all": lambda new_states: [generator.set_state(state) for state in new_states],
     }
 
 
@@ -256,14 +241,12 @@ def _patch_groups(patches: Patches) -> None:
             place = places.pop()
             return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}
         found: dict[Any, Any] = {}  # C++ has brought tensors of several devices together
-        for (_, dtype), (columns, numbers) in groups.items():
-            for at, number in enumerate(numbers or range(len(columns[0]))):
-                first = next(column[at] for column in columns if column and column[at] is not None)
-                into = found.setdefault((mark_of(first).place, dtype), ([[] for _ in columns], []))
-                for column, taken in zip(columns, into[0], strict=True):
-                    taken.extend(column[at : at + 1])
-                into[1].append(number)
-        return found if with_indices else {key: (columns, []) for key, (columns, _) in found.items()}
+        for number, first in enumerate(lists[0]):
+            columns, numbers = found.setdefault((mark_of(first).place, first.dtype), ([[] for _ in lists], []))
+            for column, given in zip(columns, lists, strict=True):
+                column.extend(given[number : number + 1])
+            numbers.extend([number] if with_indices else [])
+        return found
 
     patches.replace(torch._C, "_group_tensors_by_device_and_dtype", grouped)
 
