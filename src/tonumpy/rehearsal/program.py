@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _COROUTINE = 0x80  # inspect.CO_COROUTINE: a notebook that awaits
 NOT_STARTED = 2
 NOT_STARTED_MARK = "not-started"  # the name of the file that says why
@@ -200,9 +201,15 @@ def _code(error: SystemExit) -> object:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    """The traceback without this module's frames and those of the stand-in, between the program's own and torch's."""
+    kept = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_HERE):
+            kept.append(traceback)
         traceback = traceback.tb_next
-    return traceback
+    for each, following in zip(kept, [*kept[1:], None], strict=True):
+        each.tb_next = following
+    return kept[0] if kept else None
 
 
 def _give_up(folder: str, reason: str) -> NoReturn:
