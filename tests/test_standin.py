@@ -186,7 +186,7 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, mixing, origins
+    from tonumpy.rehearsal.standin import conversions, handlers, origins
 
     if sys.argv[1] == "errors":
         warnings.simplefilter("error")
@@ -203,9 +203,10 @@ BROKEN = """
             setattr(module, name, whole)
 
     x, host, net = torch.ones(2, device="cuda"), torch.ones(2), torch.nn.Linear(2, 2)
-    breaks(mixing, "event", lambda: x.div(host).tolist())
+    breaks(handlers, "event", lambda: x.div(host).tolist())
     breaks(origins, "words", lambda: x.sub(host).tolist())
-    breaks(conversions, "event", lambda: x.numpy().tolist())
+    breaks(handlers, "event", lambda: x.numpy().tolist())
+    breaks(conversions, "event", lambda: host.numpy().tolist())
     try:
         value = breaks(conversions, "repaired", lambda: x.numpy())
         print(value)
@@ -217,6 +218,7 @@ BROKEN_SAYS = """\
 [1.0, 1.0]
 [0.0, 0.0]
 [1.0, 1.0]
+[1.0, 1.0]
 can't convert cuda:0
 True
 """
@@ -227,7 +229,13 @@ True
 def test_an_error_of_the_stand_in_ends_no_program(tmp_path: Path, warnings: str) -> None:
     done = run(BROKEN, tmp_path, warnings)
     assert (done.code, done.output) == (0, BROKEN_SAYS), done.errors
-    for name in ("div:", "sub:", "Tensor.numpy: this", "Tensor.numpy: it cannot", "torch.compile:"):
+    for name in (
+        "a refusal (operator)",
+        "a refusal (numpy)",
+        "Tensor.numpy: this",
+        "Tensor.numpy: it cannot",
+        "torch.compile:",
+    ):
         assert name in done.errors, name
 
 
