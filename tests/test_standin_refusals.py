@@ -93,15 +93,15 @@ cuda:7 cuda:0 cuda:0
 (3,)
 (3,)
 (2,)
-NotImplementedError "addmm_cuda" not implemented for 'Long'
-NotImplementedError "baddbmm_cuda" not implemented for 'Long'
-NotImplementedError "addmv_impl_cuda" not implemented for 'Long'
-NotImplementedError "dot" not implemented for 'Bool'
-NotImplementedError "baddbmm_cuda" not implemented for 'Long'
-NotImplementedError "addmv_impl_cuda" not implemented for 'Long'
-NotImplementedError "addmm_cuda" not implemented for 'Int'
-NotImplementedError "addmm_cuda" not implemented for 'Long'
-NotImplementedError "addmm_cuda" not implemented for 'Long'
+NotImplementedError "matmul" not implemented for 'Long'
+NotImplementedError "matmul" not implemented for 'Long'
+NotImplementedError "matmul" not implemented for 'Long'
+NotImplementedError "matmul" not implemented for 'Bool'
+NotImplementedError "einsum" not implemented for 'Long'
+NotImplementedError "matmul" not implemented for 'Long'
+NotImplementedError "mm" not implemented for 'Int'
+NotImplementedError "addmm" not implemented for 'Long'
+NotImplementedError "linear" not implemented for 'Long'
 NotImplementedError "dot" not implemented for 'Long'
 (2, 2)
 (2, 2)

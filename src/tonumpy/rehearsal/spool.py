@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from tonumpy.rehearsal.events import Event
 
-MAX_BYTES = 1_000_000_000  # of one file
-
 
 class Failure(NamedTuple):
     """The error that ended a program: its type ("" where it was `sys.exit`), the innermost line of the user's own code,

@@ -23,19 +23,7 @@ _DOUBLES = {
 _PRODUCTS = frozenset(
     "matmul __matmul__ __rmatmul__ mm bmm mv dot vdot addmm addmm_ baddbmm baddbmm_ addmv linear einsum inner".split()
 )
-_BY_DIMENSIONS = {(1, 1): "dot", (2, 1): "addmv_impl_cuda", (1, 2): "addmv_impl_cuda", (2, 2): "addmm_cuda"}
-_BY_NAME = {
-    "bmm": "baddbmm_cuda", "baddbmm": "baddbmm_cuda", "baddbmm_": "baddbmm_cuda", "einsum": "baddbmm_cuda",
-    "addmm": "addmm_cuda", "addmm_": "addmm_cuda", "linear": "addmm_cuda", "addmv": "addmv_impl_cuda", "vdot": "vdot",
-}  # fmt: skip
-_WORDS = {
-    torch.int64: "Long",
-    torch.int32: "Int",
-    torch.int16: "Short",
-    torch.int8: "Char",
-    torch.uint8: "Byte",
-    torch.bool: "Bool",
-}
+_INTEGERS = frozenset((torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool))
 
 
 def check_dtype(tensor: Any) -> None:
@@ -57,8 +45,7 @@ def _with_lengths_on_cpu(function: Function) -> Function:
     def packed(data: Any, lengths: Any, *args: Any) -> Any:
         mark = mark_of(lengths)
         if mark.pretended:
-            kind = lengths.cpu().type().removeprefix("torch.").removesuffix("Tensor")
-            found = f"{lengths.dim()}D {mark.place} {kind} tensor"
+            found = f"{lengths.dim()}D {mark.place} {_word_of(lengths)} tensor"
             raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
         return function(data, lengths, *args)
 
@@ -68,20 +55,16 @@ def _with_lengths_on_cpu(function: Function) -> Function:
 def _without_integers(name: str, function: Function) -> Function:
     def product(*args: Any, **kwargs: Any) -> Any:
         first = args[0] if args and isinstance(args[0], torch.Tensor) else next(iter(tensors_in(args)), None)
-        word = None if first is None else _WORDS.get(first.dtype)
-        if word is not None and is_pretended(first):
-            raise NotImplementedError(f"\"{_of_cuda(name, args)}\" not implemented for '{word}'")
+        if first is not None and first.dtype in _INTEGERS and is_pretended(first):
+            raise NotImplementedError(f"\"{name.strip('_')}\" not implemented for '{_word_of(first)}'")
         return function(*args, **kwargs)
 
     return product
 
 
-def _of_cuda(name: str, args: Any) -> str:
-    """The name of CUDA's own function for a product."""
-    if name in _BY_NAME:
-        return _BY_NAME[name]
-    dimensions = tuple(each.dim() for each in tensors_in(args))
-    return _BY_DIMENSIONS.get(dimensions[:2], "baddbmm_cuda")
+def _word_of(tensor: Any) -> str:
+    """ "Long" of an int64, as torch's messages have it."""
+    return str(tensor.cpu().type()).removeprefix("torch.").removesuffix("Tensor")
 
 
 def _without_doubles(function: Function) -> Function:
