@@ -11,7 +11,7 @@ import torch
 import torch.cuda.nccl
 
 from tonumpy.rehearsal.standin import streams
-from tonumpy.rehearsal.standin.marks import mark_of, tensors_in
+from tonumpy.rehearsal.standin.marks import mark_of
 from tonumpy.rehearsal.standin.state import STATE, on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
 
@@ -236,7 +236,7 @@ def _patch_groups(patches: Patches) -> None:
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
         groups = group(lists, with_indices)
-        places = {mark_of(each).place for each in tensors_in(lists[:1])}
+        places = {mark_of(each).place for each in lists[0]}
         if len(places) == 1:
             place = places.pop()
             return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}

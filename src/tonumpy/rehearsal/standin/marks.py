@@ -110,9 +110,14 @@ def _mark_without_storage(tensor: Any) -> Mark:
 
 def put(tensor: Any, mark: Mark) -> None:
     """Mark a tensor, unless it has a mark."""
-    if type(tensor) in PLAIN_TYPES and not count_modes():
-        _put(tensor, mark)
-        return
+    if type(tensor) is Tensor and not count_modes():
+        try:
+            storage = storage_of(tensor)
+            if storage.mark is UNKNOWN and not tensor.is_meta:
+                storage.mark = mark
+            return
+        except WITHOUT_STORAGE:
+            pass
     with torch._C.DisableTorchFunction():
         _put(tensor, mark)
 

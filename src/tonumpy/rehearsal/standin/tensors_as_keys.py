@@ -40,22 +40,23 @@ class Taken:
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
-        patches.replace(torch.Tensor, "__hash__", self._hashing(torch.Tensor.__hash__))
+        patches.replace(torch.Tensor, "__hash__", self._hashing())
         patches.around(torch.Tensor, "__index__", self._index)
         TakenByLibraries(self._tell).patch(patches)
 
-    def _hashing(self, hashed: Callable[[Any], int]) -> Callable[[Any], int]:
+    def _hashing(self) -> Callable[[Any], int]:
         def hash_of(tensor: Any) -> int:
+            """The identity, as torch has it."""
             if tensor.requires_grad or tensor.dim():
-                return hashed(tensor)
+                return id(tensor)
             frame = sys._getframe(1)
             while _is_between(frame) and frame.f_back is not None:
                 if frame.f_code.co_name in _KEEPING:
-                    return hashed(tensor)
+                    return id(tensor)
                 frame = frame.f_back
             if is_own(frame.f_code.co_filename) and not _finds_itself(frame):
                 self._tell(tensor, f"a tensor is a key, or a member of a set: {IDENTITY}")
-            return hashed(tensor)
+            return id(tensor)
 
         return hash_of
 
