@@ -82,8 +82,8 @@ def _main(argv: Sequence[str] | None) -> int:
         "why": _why,
         "clean": _clean,
         "explain": _explain,
-        "rules": _rules,
-        "habits": _habits,
+        "rules": _list,
+        "habits": _list,
         "server": _server,
     }
     return commands[arguments.command](arguments)
@@ -285,16 +285,11 @@ def _explain(arguments: argparse.Namespace) -> int:
     return _say(text)
 
 
-def _rules(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.pages import list_of_rules  # only here: start-up
+def _list(arguments: argparse.Namespace) -> int:
+    from tonumpy.frontends import pages  # only here: start-up
 
-    return _say(list_of_rules(as_json=arguments.output_format == "json"))
-
-
-def _habits(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.pages import list_of_habits  # only here: start-up
-
-    return _say(list_of_habits(as_json=arguments.output_format == "json"))
+    listed = pages.list_of_rules if arguments.command == "rules" else pages.list_of_habits
+    return _say(listed(as_json=arguments.output_format == "json"))
 
 
 def _say(text: str) -> int:

@@ -434,20 +434,3 @@ def _format(text: str) -> str:
 def _config(text: str) -> str | Choices:
     """The path of a file, or what `KEY = VALUE` says."""
     return read_inline(text) if "=" in text and not os.path.exists(text) else text
-
-
-def read_place(text: str) -> tuple[str, int, int | None]:
-    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
-    rest, _, last = text.rpartition(":")
-    before, _, middle = rest.rpartition(":")
-    if before and last.isdecimal() and middle.isdecimal():
-        return before, int(middle), int(last)
-    if rest and last.isdecimal():
-        return rest, int(last), None
-    raise ConfigError(f"`{text}`: expected FILE:ROW or FILE:ROW:COLUMN")
-
-
-def read_cell(text: str) -> tuple[str, int | None]:
-    """The file and the cell of FILE:cell NUMBER, as they are reported."""
-    filename, _, last = text.rpartition(":cell ")
-    return (filename, int(last)) if filename and last.isdecimal() else (text, None)

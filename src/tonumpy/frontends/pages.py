@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from tonumpy.config import ConfigError
 from tonumpy.engine.knowledge.habits import HABITS
 from tonumpy.rules import all_rules
 from tonumpy.suggestions import suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def page_asked_for(word: str) -> str:
@@ -33,17 +37,15 @@ def _page_of_habit(word: str) -> str:
 def list_of_rules(*, as_json: bool) -> str:
     if as_json:
         return _as_json(
-            [
-                {
-                    "code": rule.code,
-                    "name": rule.name,
-                    "on_by_default": rule.on_by_default,
-                    "preview": rule.is_preview,
-                    "summary": rule.summary,
-                    "explanation": rule.page,
-                }
-                for rule in all_rules()
-            ]
+            {
+                "code": rule.code,
+                "name": rule.name,
+                "on_by_default": rule.on_by_default,
+                "preview": rule.is_preview,
+                "summary": rule.summary,
+                "explanation": rule.page,
+            }
+            for rule in all_rules()
         )
     width = max(len(rule.name) for rule in all_rules())
     lines = [f"{'code':<6}  {'name':<{width}}  default  what it finds"]
@@ -56,20 +58,18 @@ def list_of_rules(*, as_json: bool) -> str:
 def list_of_habits(*, as_json: bool) -> str:
     if as_json:
         return _as_json(
-            [
-                {
-                    "id": habit.id,
-                    "effect": "lower",
-                    "applies_to": habit.said_of,
-                    "summary": habit.summary,
-                    "explanation": habit.page,
-                }
-                for habit in HABITS
-            ]
+            {
+                "id": habit.id,
+                "effect": "lower",
+                "applies_to": habit.said_of,
+                "summary": habit.summary,
+                "explanation": habit.page,
+            }
+            for habit in HABITS
         )
     width = max(len(habit.id) for habit in HABITS)
     return "".join(f"{habit.id:<{width}}  {habit.summary}\n" for habit in HABITS)
 
 
-def _as_json(entries: list[dict[str, object]]) -> str:
-    return json.dumps(entries, indent=2) + "\n"
+def _as_json(entries: Iterable[dict[str, object]]) -> str:
+    return json.dumps(list(entries), indent=2) + "\n"

@@ -9,7 +9,6 @@ from tonumpy.config import ConfigError
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
-from tonumpy.frontends.cli_arguments import read_cell, read_place
 from tonumpy.frontends.disk import read
 from tonumpy.frontends.silences import Silences, without_silences
 from tonumpy.report.parts.evidence_lines import explanation
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 def why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
     """False where the file cannot be read or parsed, which is told; ConfigError where there is no conversion."""
-    filename, row, column = read_place(arguments.place)
-    filename, cell = read_cell(filename)
+    filename, row, column = _read_place(arguments.place)
+    filename, cell = _read_cell(filename)
     settings = without_silences(configuration.settings_of(filename))
     try:
         data = read(filename)
@@ -48,3 +47,20 @@ def why(arguments: argparse.Namespace, configuration: Configuration, base: DiffB
     colour = streams.has_colour(sys.stdout, arguments)
     streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return True
+
+
+def _read_place(text: str) -> tuple[str, int, int | None]:
+    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
+    rest, _, last = text.rpartition(":")
+    before, _, middle = rest.rpartition(":")
+    if before and last.isdecimal() and middle.isdecimal():
+        return before, int(middle), int(last)
+    if rest and last.isdecimal():
+        return rest, int(last), None
+    raise ConfigError(f"`{text}`: expected FILE:ROW or FILE:ROW:COLUMN")
+
+
+def _read_cell(text: str) -> tuple[str, int | None]:
+    """The file and the cell of FILE:cell NUMBER, as they are reported."""
+    filename, _, last = text.rpartition(":cell ")
+    return (filename, int(last)) if filename and last.isdecimal() else (text, None)
