@@ -12,8 +12,8 @@ import pytest
 import tonumpy
 from tonumpy import check_paths
 from tonumpy.boundary.foreign import FOREIGN_FOLDERS
-from tonumpy.config import Choices, ConfigError, Configuration, FileIgnores, Settings, combine, read_table
-from tonumpy.globs import Exclude
+from tonumpy.config import Choices, ConfigError, Configuration, Settings, combine, read_table
+from tonumpy.globs import Exclude, FileIgnores
 from tonumpy.own_sinks import OwnSink
 from tonumpy.promises import OwnPromise
 from tonumpy.rules import all_rules

@@ -82,9 +82,9 @@ OTHERS = {
     "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
     "expanduser": {"boundary/paths.py", "frontends/result_cache.py", "frontends/ignore_rules.py"},  # the user's own
-    "configured_path": {"config.py"},
+    "configured_path": {"config.py", "setting_values.py"},
     "tomllib.loads": {"config.py"},
-    "expand_braces": {"globs.py", "config.py"},
+    "expand_braces": {"globs.py", "setting_values.py"},
     "cores": {"config.py", "frontends/parallel.py", "sweep/command.py"},
     # what starts processes
     "ProcessPoolExecutor": {"frontends/parallel.py"},

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tonumpy.config import Choices, Configuration, read_globs
+from tonumpy.config import Choices, Configuration
 from tonumpy.frontends.files import find_files
 from tonumpy.globs import Exclude, excludes
+from tonumpy.setting_values import read_globs
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy

@@ -197,6 +197,7 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
         "formats",
         "frontends.flake8_plugin",
         "globs",
+        "setting_values",
         "text.prefilter",
         "text.reading",
     }

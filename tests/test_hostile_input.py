@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy import SourceError, check_source, fix_source
-from tonumpy.config import ConfigError, Configuration, read_globs
+from tonumpy.config import ConfigError, Configuration
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position
 from tonumpy.formats import format_names
@@ -21,6 +21,7 @@ from tonumpy.frontends import cli
 from tonumpy.frontends.disk import read
 from tonumpy.repair.diff import unified_diff
 from tonumpy.report import Report, format_named
+from tonumpy.setting_values import read_globs
 from tonumpy.text.reading import read_regular
 from tonumpy.text.source import MAX_LENGTH
 

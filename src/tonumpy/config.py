@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonumpy.boundary.paths import configured_path, real_path, root_of
-from tonumpy.findings import CONFIDENCES, LINKS, STYLES
-from tonumpy.formats import read_format
-from tonumpy.globs import Exclude, compiled, excludes, expand_braces
+from tonumpy.setting_values import EVERY_CODE, READERS, known_word, shown
 from tonumpy.text.prefilter import (
     may_hold_candidates,
     may_hold_comments,
@@ -26,9 +23,10 @@ from tonumpy.text.prefilter import (
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from tonumpy.findings import Confidence, Links, RepairStyle, Style
+    from tonumpy.globs import Exclude, FileIgnores
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
     from tonumpy.rules import Rule
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 STRICT_CODE = "TNP300"
 OUR_CODES = "TNP"  # is what every code of ours begins with
 _REQUIRED = "required-version"
-EVERY_CODE = "ALL"  # in place of a code, as in ruff
 
 # Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
 # The table may be named in a header that is not closed.
@@ -45,18 +42,6 @@ _NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compi
 
 class ConfigError(Exception):
     """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
-
-
-class FileIgnores(NamedTuple):
-    """The codes, or their beginnings, that are ignored in the files that one of these globs covers; in all others where
-    the row `is_negated`."""
-
-    globs: tuple[Exclude, ...]
-    codes: tuple[str, ...]
-    is_negated: bool = False
-
-    def cover(self, path: str) -> bool:
-        return excludes(self.globs, path) is not self.is_negated
 
 
 class Settings(NamedTuple):
@@ -284,7 +269,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
         return None if table is None else read_table(table, path, text)
     extended = table.pop("extend")
     if not isinstance(extended, str):
-        raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {_shown(extended)}")
+        raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {shown(extended)}")
     here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
@@ -334,7 +319,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
     The text of the file gives it the row of what is wrong in one of many rows.
     """
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {_shown(table)}")
+        raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {shown(table)}")
     _check_version(table, path)  # before keys that another version may know
     choices: Choices = {}
     for key, value in table.items():
@@ -342,11 +327,11 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
             continue
         if key == "lint":  # where ruff has it
             raise ConfigError(f"{path}: [tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]")
-        if key not in _READERS:
-            known = sorted((*_READERS, "extend", _REQUIRED))
-            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{_suggestion(key, known)}")
+        if key not in READERS:
+            known = sorted((*READERS, "extend", _REQUIRED))
+            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{known_word(key, known)}")
         try:
-            choices[key.replace("-", "_")] = _READERS[key](value, os.path.dirname(os.path.abspath(path)))
+            choices[key.replace("-", "_")] = READERS[key](value, os.path.dirname(os.path.abspath(path)))
         except RecursionError as error:
             raise ConfigError(f"{path}: [tool.tonumpy] {key}: nested too deeply") from error
         except ValueError as error:
@@ -366,7 +351,7 @@ def _check_version(table: dict[str, object], path: str) -> None:
     try:
         wanted = SpecifierSet(f"=={text}" if isinstance(table[_REQUIRED], str) and text[:1].isdigit() else text)
     except InvalidSpecifier as error:
-        expected = f'expected a specifier of versions, such as ">=0.1", found {_shown(table[_REQUIRED])}'
+        expected = f'expected a specifier of versions, such as ">=0.1", found {shown(table[_REQUIRED])}'
         raise ConfigError(f"{path}: [tool.tonumpy] {_REQUIRED}: {expected}") from error
     if tonumpy.__version__ != "unknown" and not wanted.contains(tonumpy.__version__, prereleases=True):
         asked = f"this is tonumpy {tonumpy.__version__}, and the file asks for {wanted}"
@@ -389,7 +374,7 @@ def read_choices(**said: object) -> Choices:
         key = name.replace("_", "-")
         try:
             if value is not None:
-                choices[name] = _READERS[key](value, os.getcwd())
+                choices[name] = READERS[key](value, os.getcwd())
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     return choices
@@ -410,147 +395,3 @@ def _row_of(error: ValueError, key: str, text: str) -> str:
         place = re.compile(rf"(?m)^[ \t]*{re.escape(error.key or '')}\s*=")
         found = place.search(text, found.end(), stop) or found
     return "" if found is None else f":{text.count(chr(10), 0, found.end()) + 1}"
-
-
-def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
-    """Codes, their beginnings or the names of rules, in any case, as codes; ValueError for what is none of these."""
-    return tuple(map(_read_code, _strings(value)))
-
-
-def _read_code(word: str) -> str:
-    from tonumpy.rules import all_rules  # saves start-up where no code is given
-
-    code, name = word.upper(), word.lower()
-    for rule in all_rules():
-        if rule.name == name:
-            return rule.code
-    if code == EVERY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
-        return code
-    if "-" in word:
-        raise ValueError(f"no rule has the name `{word}`{_suggestion(word, [rule.name for rule in all_rules()])}")
-    raise ValueError(f"no rule has the code `{word}`{_suggestion(word, [rule.code for rule in all_rules()])}")
-
-
-def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
-    patterns = [glob for pattern in _strings(value) for glob in expand_braces(pattern)]
-    for pattern in patterns:
-        compiled(pattern)  # ValueError
-    return tuple(Exclude(root, pattern) for pattern in patterns)
-
-
-def read_file_ignores(value: object, root: str) -> tuple[FileIgnores, ...]:
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a table of globs, found {_shown(value)}")
-    found = []
-    for glob, codes in value.items():
-        try:
-            globs = read_globs([glob.removeprefix("!")], root)
-            found.append(FileIgnores(globs, read_codes(codes), glob.startswith("!")))
-        except ValueError as error:
-            raise ValueError(f"{_shown(glob)}: {error}") from error
-    return tuple(found)
-
-
-def read_jobs(value: object, _root: str = "") -> int:
-    if value == "auto":
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f'expected a number of processes or "auto", found {_shown(value)}')
-    return value
-
-
-def _read_sinks(value: object, _root: str) -> tuple[OwnSink, ...]:
-    from tonumpy.own_sinks import KEYS, read_sinks  # only where there are sinks: start-up
-
-    return read_sinks(value, lambda word: _suggestion(word, KEYS))
-
-
-def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
-    from tonumpy.engine.values.dtypes import is_dtype_name  # only where there are promises: start-up
-    from tonumpy.promises import KEYS, read_promises  # the same: start-up
-
-    return read_promises(value, is_dtype_name, lambda word: _suggestion(word, KEYS))
-
-
-def _read_path(kind: str, others: str, value: object, root: str) -> str:
-    """Relative to the current folder, as a path of the command line is; the file's is relative to the file.
-
-    It is in the folder of the file: the author of a repository has no say over what is elsewhere, and we write there.
-    """
-    if not isinstance(value, str):
-        raise ValueError(f"expected the path of a {kind}, found {_shown(value)}")
-    return os.path.relpath(configured_path(value, root, inside=root, kind=kind, otherwise=others))
-
-
-def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
-    if isinstance(value, str) and value in words:
-        return value
-    from tonumpy.suggestions import either  # only where something is wrong: start-up
-
-    raise ValueError(f"expected {either([*map(_shown, words)])}, found {_shown(value)}")
-
-
-def _read_habits(value: object, _root: str) -> tuple[str, ...]:
-    """Identifiers of habits; ValueError for one that there is not."""
-    habits = _strings(value)
-    if habits:
-        from tonumpy.engine.knowledge.habits import RETIRED, habit_ids  # saves start-up
-
-        known = habit_ids()
-        for habit in habits:
-            if habit not in known and habit not in RETIRED:
-                raise ValueError(f"unknown habit `{habit}`{_suggestion(habit, known)}")
-    return habits
-
-
-def _read_bool(value: object, _root: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {_shown(value)}")
-    return value
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"expected a list of strings, found {_shown(value)}")
-    return tuple(value)
-
-
-_READERS: dict[str, Callable[[object, str], object]] = {
-    "select": read_codes,
-    "extend-select": read_codes,
-    "ignore": read_codes,
-    "per-file-ignores": read_file_ignores,
-    "strict": _read_bool,
-    "preview": _read_bool,
-    "style": partial(_read_one_of, STYLES),
-    "links": partial(_read_one_of, LINKS),
-    "output-format": read_format,
-    "exclude": read_globs,
-    "extend-exclude": read_globs,
-    "force-exclude": _read_bool,
-    "unsafe-fixes": _read_bool,
-    "jobs": read_jobs,
-    "confidence": partial(_read_one_of, CONFIDENCES),
-    "disable-habits": _read_habits,
-    "baseline": partial(_read_path, "file", "`--baseline`"),
-    "observed": partial(_read_path, "file", "`--observed`"),
-    "promises": _read_promises,
-    "sinks": _read_sinks,
-    "cache-dir": partial(_read_path, "folder", "`--cache-dir` and TONUMPY_CACHE_DIR"),
-}
-
-
-CHOSEN = frozenset(key.replace("-", "_") for key in _READERS)  # the names in `Choices`
-
-
-def _shown(value: object) -> str:
-    """A value as TOML writes it, near enough for a message."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def _suggestion(word: str, known: Sequence[str]) -> str:
-    from tonumpy.suggestions import suggestion  # only where something is wrong: start-up
-
-    return suggestion(word, known)

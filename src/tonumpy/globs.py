@@ -36,6 +36,18 @@ def excludes(excluded: Sequence[Exclude], path: str) -> bool:
     return False
 
 
+class FileIgnores(NamedTuple):
+    """The codes, or their beginnings, that are ignored in the files that one of these globs covers; in all others where
+    the row `is_negated`."""
+
+    globs: tuple[Exclude, ...]
+    codes: tuple[str, ...]
+    is_negated: bool = False
+
+    def cover(self, path: str) -> bool:
+        return excludes(self.globs, path) is not self.is_negated
+
+
 @cache
 def compiled(pattern: str) -> GitIgnoreSpec:
     """ValueError for a glob that cannot be understood."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from tonumpy.config import CHOSEN, ConfigError, Configuration, overlay
+from tonumpy.config import ConfigError, Configuration, overlay
+from tonumpy.setting_values import CHOSEN
 
 if TYPE_CHECKING:
     import argparse

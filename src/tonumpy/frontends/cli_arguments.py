@@ -7,18 +7,19 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tonumpy.config import ConfigError, read_codes, read_file_ignores, read_globs, read_inline, read_jobs
+from tonumpy.config import ConfigError, read_inline
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format
 from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
+from tonumpy.setting_values import read_codes, read_file_ignores, read_globs, read_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
-    from tonumpy.config import Choices, FileIgnores
-    from tonumpy.globs import Exclude
+    from tonumpy.config import Choices
+    from tonumpy.globs import Exclude, FileIgnores
 
 _EXIT_CODES = """\
 exit codes:

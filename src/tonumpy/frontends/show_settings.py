@@ -12,8 +12,8 @@ from tonumpy.text.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.config import Configuration, FileIgnores, Settings
-    from tonumpy.globs import Exclude
+    from tonumpy.config import Configuration, Settings
+    from tonumpy.globs import Exclude, FileIgnores
 
 
 def render(files: Sequence[str], configuration: Configuration) -> str:
