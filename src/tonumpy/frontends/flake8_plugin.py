@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import ast
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
-    from typing import ClassVar
+    from typing import Any, ClassVar
 
     from flake8.options.manager import OptionManager
     from flake8.style_guide import StyleGuideManager
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration, Settings
     from tonumpy.engine.names.project import Project
     from tonumpy.garbage import Sheltered
+
+_SWITCH = {"action": "store_true", "default": False}
+_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+    "strict": (_SWITCH, "Report every conversion of a tensor that does not call both .detach() and .cpu() (TNP300)."),
+    "preview": (_SWITCH, "Also report what new preview rules find."),
+    "confidence": (
+        {"choices": ("high", "medium", "low")},
+        "Minimum confidence to report: high, medium (the default) or low.",
+    ),
+    "links": ({"choices": ("both", "needed")}, "Advise both links (the default), or only those not proved needless."),
+}
 
 
 class Plugin:
@@ -35,37 +46,8 @@ class Plugin:
 
     @staticmethod
     def add_options(options: OptionManager) -> None:
-        options.add_option(
-            "--tonumpy-strict",
-            action="store_true",
-            default=False,
-            parse_from_config=True,
-            help="Report every conversion of a tensor that does not call both .detach() and .cpu() (TNP300).",
-        )
-
-        options.add_option(
-            "--tonumpy-preview",
-            action="store_true",
-            default=False,
-            parse_from_config=True,
-            help="Also report what new preview rules find.",
-        )
-
-        options.add_option(
-            "--tonumpy-confidence",
-            choices=("high", "medium", "low"),
-            default=None,
-            parse_from_config=True,
-            help="Minimum confidence to report: high, medium (the default) or low.",
-        )
-
-        options.add_option(
-            "--tonumpy-links",
-            choices=("both", "needed"),
-            default=None,
-            parse_from_config=True,
-            help="Advise both links (the default), or only those not proved needless.",
-        )
+        for name, (kind, told) in _OPTIONS.items():
+            options.add_option(f"--tonumpy-{name}", parse_from_config=True, help=told, **kind)
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
