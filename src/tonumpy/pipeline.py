@@ -6,7 +6,7 @@ from bisect import bisect_left
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.config import OUR_CODES
+from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
@@ -22,7 +22,6 @@ from tonumpy.phrases import CHOSEN
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
-from tonumpy.setting_values import EVERY_CODE
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (

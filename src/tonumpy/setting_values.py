@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.own_sinks import OwnSink
     from tonumpy.promises import OwnPromise
 
-EVERY_CODE = "ALL"  # in place of a code, as in ruff
+ANY_CODE = "ALL"  # in place of a code, as in ruff
 
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def _read_code(word: str) -> str:
     for rule in all_rules():
         if rule.name == name:
             return rule.code
-    if code == EVERY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
+    if code == ANY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
         return code
     if "-" in word:
         raise ValueError(f"no rule has the name `{word}`{known_word(word, [rule.name for rule in all_rules()])}")
