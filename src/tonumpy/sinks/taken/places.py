@@ -10,25 +10,19 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.names.bindings import bound_names, root_name
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken import text_writers
-from tonumpy.sinks.taken.key_places import (
-    METHODS_OF_KEYS,
-    PLAIN_LOOPS,
-    dicts_of_defaults,
-    places_of,
-    rows_of_keys,
-)
 from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import walk
+from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from tonumpy.sinks.risk_flow import RiskFlow
     from tonumpy.sinks.taken.table import Place
@@ -36,55 +30,144 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp, ast.DictComp)
-_OPERATORS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 # Tables whose comparisons and indices take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
-_COMPARED = re.compile(r"[=!]=|\.iloc\[|\][ \t]*=(?!=)|\bif\b.*\bin\b")
-# What a set or dict is made of one by one, each its own key: `{label: 1 for label in labels}`.
-_COMPREHENSION = re.compile(
-    r"\{[ \t]*(\w+)[ \t]*(?::[^{}\n]*)?[ \t]for[ \t]+[^\n]*?\bin[ \t]+(?!range\b|os\b|sorted\b)([^\n]*)"
+_METHODS_OF_KEYS = frozenset("get setdefault pop add discard".split())
+# What gives numbers or names, as the items of a loop too.
+_PLAIN = frozenset(
+    "items keys values parameters state_dict tolist numpy range sorted item int named_parameters named_buffers"
+    " named_modules named_children".split()
 )
-_OF_PYTHON = ("set", "frozenset")  # other objects have such methods
-_OF_EVERY_DICT = frozenset((*METHODS_OF_KEYS, "union", "map"))
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")
+_PLACES_OF_MAXIMA = frozenset(("argmax", "argmin"))
+_NO_KEYS = frozenset("_ name key epoch step self param module int float str bool".split())
+_NO_HOLDERS = frozenset("torch np numpy list".split())  # they make what holds no keys: `panoptic = torch.zeros(3)`
 
 
 def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[Site | OperationSite]:
     """The places at which a tensor may be taken for values; `with_text`: also where it is text for people."""
     roots = frozenset(root for root in _roots() if root in source.text)
-    names, keys = _names_called(roots, with_text), rows_of_keys(source)
-    return [*_calls(source, names, keys, risks), *_operations(source, keys, risks)]
+    spelling = _Spelling(source, _names_called(roots, with_text))
+    wanted = {id(each): each.lineno for each in spelling.nodes if isinstance(each, ast.expr) and spelling.tells(each)}
+    rows = sorted(set(wanted.values()))
+    calls = candidates.find_calls(source, rows, lambda call: id(call) in wanted)
+    operations = candidates.find_operations(source, rows, _KINDS, lambda node: id(node) in wanted)
+    given = [each for each in calls if not _is_writer_of_numbers(each) and _may_be_given(each, risks)]
+    return [*given, *(each for each in operations if _may_be_taken(each, risks))]
 
 
-def _calls(source: Source, names: frozenset[str], keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[Site]:
-    """Of functions of these names, and where a key is looked for."""
-    called = {row for name in names - _OF_EVERY_DICT for each in _spelt(name) for row in _rows_with(f"{each}(", source)}
-    called.update(_rows_with("dict(zip(", source))
-    if "set()" in source.text or "=set)" in source.text or "Counter(" in source.text:
-        called.update(_rows_with(".update(", source))
-    if rows := sorted(called | keys):
-        for site in candidates.find_calls(source, rows, lambda call: _is_called(call, names)):
-            if _is_writer_of_numbers(site):
-                continue
-            if _may_be_given(site, risks):
-                yield site
+class _Spelling:
+    """What the names of a source say of keys, and of what holds them."""
+
+    def __init__(self, source: Source, called: frozenset[str]) -> None:
+        self._called = called
+        self._has_tables = _TABLES.search(source.text) is not None
+        self._has_sets = "set(" in source.text or "=set)" in source.text or "Counter(" in source.text
+        self.nodes = [*walk(source.tree)]
+        self._given: dict[str, list[ast.expr | None]] = {}  # to names and attributes, by their last parts
+        self._keys: set[str] = set()  # names of what may be a part of a tensor, or the place of a maximum
+        asked = set(_NO_KEYS)
+        for node in self.nodes:
+            if isinstance(node, FUNCTIONS):
+                self._keys.update(_parameters(node.args))
+            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and not _is_plain(node.iter):
+                names = [*bound_names(node.target)][_gives_numbers(node.iter) :]
+                self._keys.update(names)
+                # What is asked for what it gives is a dict: `for key in held: held[key]`.
+                asked.update(name for name in names if f"{path_of(node.iter)}[{name}]" in source.text)
+            for store in stores_of(node) if isinstance(node, ast.stmt) else ():
+                if store.how in ("whole", "part"):
+                    self._given.setdefault(last_name(store.target) or "", []).append(store.value)
+        self._keys.update(name for name, values in self._given.items() if any(map(_is_number, values)))
+        self._keys -= asked
+        pairs = {name for name, values in self._given.items() if any(map(self._is_pair, values))}
+        self._keys |= pairs
+
+    def _is_pair(self, value: ast.expr | None) -> bool:
+        """`key = (label, guess)`"""
+        return isinstance(value, ast.Tuple) and self._is_key(value)
+
+    def _is_key(self, node: ast.expr) -> bool:
+        """True if such a name is a key or a part of it: not of a text that is put together, nor of a slice."""
+        if isinstance(node, (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript, ast.Constant)):
+            return False
+        return any(isinstance(each, ast.Name) and each.id in self._keys for each in walk(node))
+
+    def _holds_keys(self, node: ast.expr) -> bool:
+        """False if all that a name is given, here or there, holds no keys."""
+        values = self._given.get(last_name(node) or "", [])
+        return not values or not all(isinstance(each, ast.List) or _root(each) in _NO_HOLDERS for each in values)
+
+    def tells(self, node: ast.expr) -> bool:
+        """True if a tensor may be taken for values at a node, by its spelling."""
+        if isinstance(node, ast.Call):
+            return self._tells_call(node)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                return self._has_tables or (self._is_key(node.left) and self._holds_keys(node.comparators[0]))
+            return self._has_tables and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+        if isinstance(node, (ast.SetComp, ast.DictComp)):
+            key = node.elt if isinstance(node, ast.SetComp) else node.key
+            is_asked = isinstance(node, ast.DictComp) and isinstance(key, ast.Name) and _is_key_in(key.id, node.value)
+            return isinstance(key, ast.Name) and not is_asked and not _is_plain(node.generators[0].iter)
+        return isinstance(node, ast.Subscript) and self._tells_subscript(node)
+
+    def _tells_call(self, call: ast.Call) -> bool:
+        name, function = last_name(call.func) or "", call.func
+        if isinstance(function, ast.Attribute) and name in _METHODS_OF_KEYS:
+            return bool(call.args) and self._is_key(call.args[0]) and self._holds_keys(function.value)
+        if name in ("set", "frozenset") and isinstance(function, ast.Attribute):
+            return False  # other objects have such methods
+        if name == "dict":  # `dict(zip(labels, names))`
+            return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
+        if name in ("update", "union"):
+            return self._has_sets and [*map(type, call.args)] in ([ast.Name], [ast.Attribute], [ast.Call])
+        return name in self._called or (f".{name}" in self._called and root_name(function) in ("np", "numpy"))
+
+    def _tells_subscript(self, node: ast.Subscript) -> bool:
+        is_column = isinstance(node.slice, ast.Constant) or last_name(node.value) == "loc"
+        if isinstance(node.ctx, ast.Store):
+            is_key = self._is_key(node.slice) and self._holds_keys(node.value)
+            return self._has_tables if is_column else is_key
+        if last_name(node.value) == "iloc":
+            return self._has_tables
+        # A dict whose items are made where one is read: equal keys have an item each.
+        given = self._given.get(last_name(node.value) or "", [])
+        is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given if each is not None)
+        return is_of_defaults and isinstance(node.slice, ast.Name) and self._is_key(node.slice)
 
 
-def _operations(source: Source, keys: set[int], risks: Callable[[], RiskFlow]) -> Iterator[OperationSite]:
-    """On the tables of a module that has such, and on keys."""
-    operated = _COMPARED.finditer(source.text) if _TABLES.search(source.text) else ()
-    made = {source.position_at(each.start()).row for each in _comprehensions(source)}
-    if rows := sorted(keys.union(made, (source.position_at(each.start()).row for each in operated))):
-        of_defaults = dicts_of_defaults(source)
-        for site in candidates.find_operations(source, rows, _KINDS, lambda node: _is_meant(node, of_defaults)):
-            if (site.node.lineno in keys or not _has_other_key(site.node)) and _may_be_taken(site, risks):
-                yield site
+def _parameters(arguments: ast.arguments) -> Iterable[str]:
+    """What callers may give: but for what is declared to be something else, or has a default."""
+    taken = (*arguments.posonlyargs, *arguments.args)
+    plain = taken[: len(taken) - len(arguments.defaults)]
+    for each in (*taken, *arguments.kwonlyargs):
+        is_tensor = each.annotation is not None and "Tensor" in ast.unparse(each.annotation)
+        if is_tensor or (each.annotation is None and each in plain):
+            yield each.arg
 
 
-def _comprehensions(source: Source) -> Iterator[re.Match[str]]:
-    for match in _COMPREHENSION.finditer(source.text):
-        if not any(word in match[2] for word in PLAIN_LOOPS):
-            yield match
+def _is_plain(iterable: ast.expr) -> bool:
+    return _calls(iterable, _PLAIN) or last_name(iterable) == "state_dict"
+
+
+def _gives_numbers(iterable: ast.expr) -> bool:
+    return isinstance(iterable, ast.Call) and last_name(iterable.func) == "enumerate"
+
+
+def _is_number(value: ast.expr | None) -> bool:
+    """`best = scores.argmax()`, `label = labels[at]`"""
+    if value is None or _calls(value, _PLAIN):
+        return False
+    is_item = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Name) and path_of(value.value)
+    return bool(is_item) or _calls(value, _PLACES_OF_MAXIMA)
+
+
+def _calls(node: ast.expr, names: frozenset[str]) -> bool:
+    return any(isinstance(each, ast.Call) and last_name(each.func) in names for each in walk(node))
+
+
+def _root(value: ast.expr | None) -> str | None:
+    return None if value is None else root_name(value)
 
 
 @cache
@@ -96,7 +179,7 @@ def _roots() -> frozenset[str]:
 @cache
 def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
     """The last parts of the names; those of NumPy, which tensors have too, behind a dot."""
-    found = set(METHODS_OF_KEYS)
+    found = set[str]()
     for name, places in table().functions.items():
         library = name.partition(".")[0]
         is_sought = library in roots or library == "builtins"
@@ -104,50 +187,11 @@ def _names_called(roots: frozenset[str], with_text: bool) -> frozenset[str]:
             last = re.split("[.#]", name.removesuffix(text_writers.ENDING))[-1]
             found.add(f".{last}" if library == "numpy" else last)
     operations = " ".join(text for library in roots for text in table().operations.get(library, ()))
-    return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)))
+    return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)) - {"map"})
 
 
 def _is_no_text(place: Place, library: str) -> bool:
     return any(confidence_in(word, library) != "low" for word in place.outcomes.values())
-
-
-def _spelt(name: str) -> tuple[str, ...]:
-    return (f"np{name}", f"numpy{name}") if name[0] == "." else (name,)
-
-
-def _is_called(call: ast.Call, names: frozenset[str]) -> bool:
-    name = last_name(call.func) or ""
-    if name in _OF_PYTHON and not isinstance(call.func, ast.Name):
-        return False
-    if name == "dict":
-        return _is_given_pairs(call)
-    if name == "update":
-        return len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call))
-    return name in names or (f".{name}" in names and root_name(call.func) in ("np", "numpy"))
-
-
-def _is_given_pairs(call: ast.Call) -> bool:
-    """`dict(zip(labels, names))`."""
-    return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
-
-
-def _rows_with(words: str, source: Source) -> Iterator[int]:
-    """The rows in which a text stands that no letter stands before."""
-    for at in places_of(words, source.text):
-        if words[0] in ".[" or source.text[at - 1] not in _LETTERS:
-            yield source.position_at(at).row
-
-
-def _is_meant(node: ast.AST, of_defaults: set[str]) -> bool:
-    if isinstance(node, ast.Compare):
-        return len(node.ops) == 1 and isinstance(node.ops[0], _OPERATORS)
-    if isinstance(node, (ast.SetComp, ast.DictComp)):
-        key = node.elt if isinstance(node, ast.SetComp) else node.key
-        return isinstance(key, ast.Name) and not (isinstance(node, ast.DictComp) and _is_key_in(key.id, node.value))
-    assert isinstance(node, ast.Subscript)
-    is_store = isinstance(node.ctx, ast.Store)
-    is_key = isinstance(node.slice, ast.Name) and last_name(node.value) in of_defaults
-    return is_store or is_key or (isinstance(node.value, ast.Attribute) and node.value.attr == "iloc")
 
 
 def _is_key_in(name: str, node: ast.expr) -> bool:
@@ -155,11 +199,9 @@ def _is_key_in(name: str, node: ast.expr) -> bool:
     parts = (each.slice for each in walk(node) if isinstance(each, ast.Subscript))
     return any(isinstance(part, ast.Name) and part.id == name for part in parts)
 
-
-def _has_other_key(node: ast.AST) -> bool:
-    """Whether something is put under a key that is no text: no column of a table, nor a row."""
-    is_put = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-    return is_put and not isinstance(node.slice, ast.Constant) and last_name(node.value) != "loc"  # type: ignore[attr-defined]
+def _is_put_under_key(node: ast.Subscript) -> bool:
+    """True if something is put under a key that is no text: no column of a table, nor a row."""
+    return not isinstance(node.slice, ast.Constant) and last_name(node.value) != "loc"
 
 
 def _is_writer_of_numbers(site: Site) -> bool:
@@ -168,7 +210,7 @@ def _is_writer_of_numbers(site: Site) -> bool:
 
 
 def _may_be_given(site: Site, risks: Callable[[], RiskFlow]) -> bool:
-    if last_name(site.call.func) in METHODS_OF_KEYS:
+    if last_name(site.call.func) in _METHODS_OF_KEYS:
         return _reaches(site.call.args[:1], site, risks)
     given = (*site.call.args, *(each.value for each in site.call.keywords))
     return _reaches(given, site, risks)
@@ -184,7 +226,7 @@ def _may_be_taken(site: OperationSite, risks: Callable[[], RiskFlow]) -> bool:
     assert isinstance(node, ast.Subscript)
     if isinstance(node.ctx, ast.Store):
         value = site.statement.value if isinstance(site.statement, (ast.Assign, ast.AugAssign)) else None
-        return _reaches([node.slice if _has_other_key(node) or value is None else value], site, risks)
+        return _reaches([node.slice if _is_put_under_key(node) or value is None else value], site, risks)
     return _reaches((node.slice,), site, risks)
 
 
