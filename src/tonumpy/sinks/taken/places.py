@@ -199,6 +199,7 @@ def _is_key_in(name: str, node: ast.expr) -> bool:
     parts = (each.slice for each in walk(node) if isinstance(each, ast.Subscript))
     return any(isinstance(part, ast.Name) and part.id == name for part in parts)
 
+
 def _is_put_under_key(node: ast.Subscript) -> bool:
     """True if something is put under a key that is no text: no column of a table, nor a row."""
     return not isinstance(node.slice, ast.Constant) and last_name(node.value) != "loc"
