@@ -84,13 +84,17 @@ def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[Implici
     elif isinstance(site.call, (ast.SetComp, ast.DictComp)):
         node, text = site.call, "{x for x in t}" if isinstance(site.call, ast.SetComp) else "{x: 1 for x in t}"
         key = node.elt if isinstance(node, ast.SetComp) else node.key
-        yield from _made(site, key, seen.receiver, _of_items("builtins", text), "builtins")
+        yield from _made(site, key, seen.receiver, _of_items(text), "builtins")
 
 
-def _of_items(library: str, text: str) -> dict[str, str]:
-    """What comes out for a tensor's items, of an operation that is given the tensor."""
-    outcomes = table().operations.get(library, {}).get(text, {})
-    return {"number": outcomes["tensor"]} if "tensor" in outcomes else {}
+def _outcomes(library: str, text: str) -> dict[str, str]:
+    """What comes out of an operation, by what it is given."""
+    return table().operations.get(library, {}).get(text, {})
+
+
+def _of_items(text: str) -> dict[str, str]:
+    """What comes out for a tensor's items, of an operation of Python's own that is given the tensor."""
+    return {"number": _outcomes("builtins", text)["tensor"]}
 
 
 def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[ImplicitConversion]:
@@ -136,18 +140,17 @@ def _in_columns(
     site: Site | OperationSite, call: ast.Call, seen: Observation, library: str
 ) -> Iterator[ImplicitConversion]:
     """`frame.assign(loss=losses)`: each keyword names a column."""
-    outcomes = table().operations.get(library, {}).get("a.assign(n=t)", {})
     for keyword in call.keywords:
         value = None if keyword.arg is None else seen.arguments.named_value(keyword.arg)
         if value is not None:
-            yield from _made(site, keyword.value, value, outcomes, library)
+            yield from _made(site, keyword.value, value, _outcomes(library, "a.assign(n=t)"), library)
 
 
 def _in_pairs(site: Site | OperationSite, zipped: ast.Call, pairs: Value) -> Iterator[ImplicitConversion]:
     """`dict(zip(labels, names))`: the first of each pair is a key."""
     pair = pairs.element if isinstance(pairs, Sequence) else None
     if last_name(zipped.func) == "zip" and zipped.args and isinstance(pair, Sequence) and pair.items:
-        outcomes = _of_items("builtins", "dict(zip(t, t))")
+        outcomes = _of_items("dict(zip(t, t))")
         yield from _made(site, zipped.args[0], pair.items[0], outcomes, "builtins", is_whole=True)
 
 
@@ -155,28 +158,37 @@ def _by_first(
     site: Site | OperationSite, node: ast.expr, value: Value, method: str, library: str
 ) -> Iterator[ImplicitConversion]:
     """By what a method is given first, itself or as the one item of a list."""
-    if method == "update" and not _is_method_of_set(site):
-        return  # a dict takes pairs, and what else has such a method takes anything
-    part = _part_of_key(node, value) if library == "builtins" else None
-    text = f"a.{method}(t)" if part is None else f"a.{method}((t, 1))"
-    rows = table().operations.get(library, {})
-    outcomes = rows.get(text) or rows.get(f"a.{method}(t, 1)", {})
-    if method == "isin" and (item := _only_item(node, value)) is not None:
-        yield from _made(site, *item, outcomes, library)
-    is_put = method in ("add", "discard", "setdefault")
-    yield from _made(site, *(part or (node, value)), outcomes, library, is_put=is_put, is_part=part is not None)
-
-
-def _only_item(node: ast.expr, value: Value) -> tuple[ast.expr, Value] | None:
-    """The item of a list of one that is written there: `frame.isin([label])`."""
-    if isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
-        return node.elts[0], value.element
-    return None
-
-
-def _is_method_of_set(site: Site | OperationSite) -> bool:
     function = site.call.func if isinstance(site.call, ast.Call) else None
-    return isinstance(function, ast.Attribute) and is_set(function.value, site)
+    if method == "update" and not (isinstance(function, ast.Attribute) and is_set(function.value, site)):
+        return  # a dict takes pairs, and what else has such a method takes anything
+    outcomes = _outcomes(library, f"a.{method}(t)") or _outcomes(library, f"a.{method}(t, 1)")
+    if method == "isin" and isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(value, Sequence):
+        yield from _made(site, node.elts[0], value.element, outcomes, library)  # `frame.isin([label])`
+    if library != "builtins":
+        yield from _made(site, node, value, outcomes, library)
+        return
+    of_pairs = _outcomes(library, f"a.{method}((t, 1))") or _outcomes(library, f"a.{method}(t, 1)")
+    yield from _as_key(site, node, value, outcomes, of_pairs, is_put=method in ("add", "discard", "setdefault"))
+
+
+def _as_key(
+    site: Site | OperationSite,
+    node: ast.expr,
+    key: Value,
+    outcomes: dict[str, str],
+    of_pairs: dict[str, str],
+    *,
+    is_put: bool = False,
+    is_not: bool = False,
+) -> Iterator[ImplicitConversion]:
+    """By what stands as a key of a dict or set; `of_pairs`: what comes out where it is the first tensor in a tuple."""
+    for at, each in enumerate(key.items or () if isinstance(key, Sequence) else ()):
+        tensor = _tensor(each)
+        if tensor is not None and not tensor.requires_grad:
+            part = node.elts[at] if isinstance(node, ast.Tuple) else node
+            yield from _made(site, part, each, of_pairs, "builtins", is_put=is_put, is_not=is_not, is_part=True)
+            return
+    yield from _made(site, node, key, outcomes, "builtins", is_put=is_put, is_not=is_not)
 
 
 def _by_place(
@@ -197,25 +209,16 @@ def _by_place(
 
 
 def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
-    if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        yield from _in_membership(site, node, seen)
-    else:
+    if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
         yield from _in_equality(site, node, seen)
-
-
-def _in_membership(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
-    """`label in seen`, where what it is looked for in is a library's object, or a dict or set."""
-    left, right = seen.receiver, seen.arguments.positional[0]
-    library = _library_of(right)
-    is_held = isinstance(right, (Sequence, Unknown)) and is_set(node.comparators[0], site)
-    if not library and (is_held or is_dict(right)):
-        library = "builtins"
-    rows = table().operations.get(library, {})
-    is_not = isinstance(node.ops[0], ast.NotIn)
-    part = _part_of_key(node.left, left) if library == "builtins" else None
-    outcomes = rows.get("t in a" if part is None else "(t, 1) in a", {})
-    given = part or (node.left, left)
-    yield from _made(site, *given, outcomes, library, is_not=is_not, is_part=part is not None)
+        return
+    # `label in seen`, where what it is looked for in is a library's object, or a dict or set
+    left, right, is_not = seen.receiver, seen.arguments.positional[0], isinstance(node.ops[0], ast.NotIn)
+    if library := _library_of(right):
+        yield from _made(site, node.left, left, _outcomes(library, "t in a"), library, is_not=is_not)
+    elif is_dict(right) or (isinstance(right, (Sequence, Unknown)) and is_set(node.comparators[0], site)):
+        outcomes, of_pairs = _outcomes("builtins", "t in a"), _outcomes("builtins", "(t, 1) in a")
+        yield from _as_key(site, node.left, left, outcomes, of_pairs, is_not=is_not)
 
 
 def _in_equality(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
@@ -228,41 +231,30 @@ def _in_equality(site: Site | OperationSite, node: ast.Compare, seen: Observatio
     ):
         library = _library_of(one)
         if library and library != "numpy":  # of arrays TNP108 speaks
-            yield from _made(site, argument, other, table().operations.get(library, {}).get(text, {}), library)
+            yield from _made(site, argument, other, _outcomes(library, text), library)
 
 
 def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[ImplicitConversion]:
     key, *put = seen.arguments.positional
     owner = _as_given_in_sight(seen.receiver)
     what = owner.what if isinstance(owner, NonTensor) else ""
-    if isinstance(node.ctx, ast.Load):
+    value = site.statement.value if isinstance(site.statement, ast.Assign) else None
+    if is_dict(seen.receiver):  # one that is read has defaults, see places.py
+        outcomes, of_pairs = _outcomes("builtins", "a[t] = 9"), _outcomes("builtins", "a[t, 1] = 9")
+        is_put = not isinstance(site.statement, ast.AugAssign)
+        yield from _as_key(site, node.slice, key, outcomes, of_pairs, is_put=is_put)
+    elif isinstance(node.ctx, ast.Load):
         if what == "pandas.iloc":
-            yield from _made(site, node.slice, key, table().operations["pandas"]["a.iloc[t]"], "pandas")
-        elif is_dict(seen.receiver):  # with defaults, see places.py
-            yield from _in_key(site, node.slice, key)
-    elif is_dict(seen.receiver):
-        yield from _in_key(site, node.slice, key)
-    elif what == "pandas.loc" and put and isinstance(put[0], (Sequence, Mapping)):
-        if isinstance(site.statement, ast.Assign):
-            yield from _in_row(site, site.statement.value, put[0])
-    elif what.startswith("pandas.") and put and is_text(key) and isinstance(site.statement, ast.Assign):
-        rows = table().operations["pandas"]["a['n'] = t"]
-        yield from _made(site, site.statement.value, put[0], rows, "pandas")
-
-
-def _in_row(site: Site | OperationSite, node: ast.expr, row: Sequence | Mapping) -> Iterator[ImplicitConversion]:
-    """`frame.loc[len(frame)] = [step, loss]`: of new rows, as others raise."""
-    given = "items" if isinstance(row, Sequence) else "values"
-    yield from _made(site, node, row, {given: table().operations["pandas"]["a.loc[9] = [t, t]"]["number"]}, "pandas")
-
-
-def _in_key(site: Site | OperationSite, node: ast.expr, key: Value) -> Iterator[ImplicitConversion]:
-    """`counts[label] = 1`: what something is put under in a dict."""
-    is_put = not isinstance(site.statement, ast.AugAssign)
-    part = _part_of_key(node, key)
-    outcomes = table().operations["builtins"]["a[t] = 9" if part is None else "a[t, 1] = 9"]
-    given = part or (node, key)
-    yield from _made(site, *given, outcomes, "builtins", is_put=is_put, is_part=part is not None)
+            yield from _made(site, node.slice, key, _outcomes("pandas", "a.iloc[t]"), "pandas")
+    elif value is None or not put:
+        return
+    elif what == "pandas.loc" and isinstance(put[0], (Sequence, Mapping)):
+        # `frame.loc[len(frame)] = [step, loss]`: of new rows, as others raise
+        outcomes = _outcomes("pandas", "a.loc[9] = [t, t]")
+        given = "items" if isinstance(put[0], Sequence) else "values"
+        yield from _made(site, value, put[0], {given: outcomes["number"]}, "pandas")
+    elif what.startswith("pandas.") and is_text(key):
+        yield from _made(site, value, put[0], _outcomes("pandas", "a['n'] = t"), "pandas")
 
 
 def _made(
@@ -310,15 +302,6 @@ def _container_of(held: _Given, node: ast.expr, site: Site | OperationSite, *, i
 def _is_in_sight(part: ast.expr, site: Site | OperationSite) -> bool:
     """Whether a part of a key stands in a tuple that is written there."""
     return any(isinstance(each, ast.Tuple) and part in each.elts for each in ast.walk(site.call))
-
-
-def _part_of_key(node: ast.expr, key: Value) -> tuple[ast.expr, Value] | None:
-    """The first tensor in a key that is a tuple, and where that stands, or the tuple."""
-    for at, each in enumerate(key.items or () if isinstance(key, Sequence) else ()):
-        tensor = _tensor(each)
-        if tensor is not None and not tensor.requires_grad:
-            return (node.elts[at] if isinstance(node, ast.Tuple) else node), each
-    return None
 
 
 def _word(held: _Given, outcomes: dict[str, str]) -> str:
