@@ -19,7 +19,7 @@ from tonumpy.sinks.taken.table import confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import FUNCTIONS, walk
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,9 +38,8 @@ _PLAIN = frozenset(
     "items keys values parameters state_dict tolist numpy range sorted item int named_parameters named_buffers"
     " named_modules named_children".split()
 )
-_PLACES_OF_MAXIMA = frozenset(("argmax", "argmin"))
 _NO_KEYS = frozenset("_ name key epoch step self param module int float str bool".split())
-_NO_HOLDERS = frozenset("torch np numpy list".split())  # they make what holds no keys: `panoptic = torch.zeros(3)`
+_MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 
 def find_taken(source: Source, risks: Callable[[], RiskFlow], *, with_text: bool) -> list[Site | OperationSite]:
@@ -64,38 +63,23 @@ class _Spelling:
         self._has_sets = "set(" in source.text or "=set)" in source.text or "Counter(" in source.text
         self.nodes = [*walk(source.tree)]
         self._given: dict[str, list[ast.expr | None]] = {}  # to names and attributes, by their last parts
-        self._keys: set[str] = set()  # names of what may be a part of a tensor, or the place of a maximum
-        asked = set(_NO_KEYS)
+        self._no_keys = set(_NO_KEYS)
         for node in self.nodes:
-            if isinstance(node, FUNCTIONS):
-                self._keys.update(_parameters(node.args))
-            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)) and not _is_plain(node.iter):
-                names = [*bound_names(node.target)][_gives_numbers(node.iter) :]
-                self._keys.update(names)
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
                 # What is asked for what it gives is a dict: `for key in held: held[key]`.
-                asked.update(name for name in names if f"{path_of(node.iter)}[{name}]" in source.text)
+                asked = (each for each in bound_names(node.target) if f"{path_of(node.iter)}[{each}]" in source.text)
+                self._no_keys.update(asked)
             for store in stores_of(node) if isinstance(node, ast.stmt) else ():
                 if store.how in ("whole", "part"):
                     self._given.setdefault(last_name(store.target) or "", []).append(store.value)
-        self._keys.update(name for name, values in self._given.items() if any(map(_is_number, values)))
-        self._keys -= asked
-        pairs = {name for name, values in self._given.items() if any(map(self._is_pair, values))}
-        self._keys |= pairs
 
-    def _is_pair(self, value: ast.expr | None) -> bool:
-        """`key = (label, guess)`"""
-        return isinstance(value, ast.Tuple) and self._is_key(value)
-
-    def _is_key(self, node: ast.expr) -> bool:
-        """True if such a name is a key or a part of it: not of a text that is put together, nor of a slice."""
-        if isinstance(node, (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript, ast.Constant)):
+    def _is_key(self, node: ast.expr, holder: ast.expr) -> bool:
+        """True if a name may be a key or a part of it, in what may be a dict or a set by what it is given anywhere."""
+        is_other = isinstance(node, (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript, ast.Constant))
+        given = self._given.get(last_name(holder) or "", [])
+        if is_other or (given and not any(map(_may_hold_keys, given))):
             return False
-        return any(isinstance(each, ast.Name) and each.id in self._keys for each in walk(node))
-
-    def _holds_keys(self, node: ast.expr) -> bool:
-        """False if all that a name is given, here or there, holds no keys."""
-        values = self._given.get(last_name(node) or "", [])
-        return not values or not all(isinstance(each, ast.List) or _root(each) in _NO_HOLDERS for each in values)
+        return any(isinstance(each, ast.Name) and each.id not in self._no_keys for each in walk(node))
 
     def tells(self, node: ast.expr) -> bool:
         """True if a tensor may be taken for values at a node, by its spelling."""
@@ -103,7 +87,7 @@ class _Spelling:
             return self._tells_call(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                return self._has_tables or (self._is_key(node.left) and self._holds_keys(node.comparators[0]))
+                return self._has_tables or self._is_key(node.left, node.comparators[0])
             return self._has_tables and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
         if isinstance(node, (ast.SetComp, ast.DictComp)):
             key = node.elt if isinstance(node, ast.SetComp) else node.key
@@ -114,60 +98,45 @@ class _Spelling:
     def _tells_call(self, call: ast.Call) -> bool:
         name, function = last_name(call.func) or "", call.func
         if isinstance(function, ast.Attribute) and name in _METHODS_OF_KEYS:
-            return bool(call.args) and self._is_key(call.args[0]) and self._holds_keys(function.value)
+            return bool(call.args) and self._is_key(call.args[0], function.value)
         if name in ("set", "frozenset") and isinstance(function, ast.Attribute):
             return False  # other objects have such methods
         if name == "dict":  # `dict(zip(labels, names))`
             return bool(call.args) and isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "zip"
         if name in ("update", "union"):
-            return self._has_sets and [*map(type, call.args)] in ([ast.Name], [ast.Attribute], [ast.Call])
+            is_one = len(call.args) == 1 and isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Call))
+            return self._has_sets and is_one
         return name in self._called or (f".{name}" in self._called and root_name(function) in ("np", "numpy"))
 
     def _tells_subscript(self, node: ast.Subscript) -> bool:
         is_column = isinstance(node.slice, ast.Constant) or last_name(node.value) == "loc"
         if isinstance(node.ctx, ast.Store):
-            is_key = self._is_key(node.slice) and self._holds_keys(node.value)
-            return self._has_tables if is_column else is_key
+            return self._has_tables if is_column else self._is_key(node.slice, node.value)
         if last_name(node.value) == "iloc":
             return self._has_tables
         # A dict whose items are made where one is read: equal keys have an item each.
         given = self._given.get(last_name(node.value) or "", [])
         is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given if each is not None)
-        return is_of_defaults and isinstance(node.slice, ast.Name) and self._is_key(node.slice)
+        return is_of_defaults and isinstance(node.slice, ast.Name) and self._is_key(node.slice, node.value)
 
 
-def _parameters(arguments: ast.arguments) -> Iterable[str]:
-    """What callers may give: but for what is declared to be something else, or has a default."""
-    taken = (*arguments.posonlyargs, *arguments.args)
-    plain = taken[: len(taken) - len(arguments.defaults)]
-    for each in (*taken, *arguments.kwonlyargs):
-        is_tensor = each.annotation is not None and "Tensor" in ast.unparse(each.annotation)
-        if is_tensor or (each.annotation is None and each in plain):
-            yield each.arg
+def _may_hold_keys(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Dict() | ast.DictComp() | ast.Set() | ast.SetComp() | ast.Call(ast.Name()):
+            return True
+        case ast.IfExp() | ast.BoolOp():
+            return True
+        case ast.Call(function):
+            return last_name(function) in _MAKERS
+    return False
 
 
 def _is_plain(iterable: ast.expr) -> bool:
     return _calls(iterable, _PLAIN) or last_name(iterable) == "state_dict"
 
 
-def _gives_numbers(iterable: ast.expr) -> bool:
-    return isinstance(iterable, ast.Call) and last_name(iterable.func) == "enumerate"
-
-
-def _is_number(value: ast.expr | None) -> bool:
-    """`best = scores.argmax()`, `label = labels[at]`"""
-    if value is None or _calls(value, _PLAIN):
-        return False
-    is_item = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Name) and path_of(value.value)
-    return bool(is_item) or _calls(value, _PLACES_OF_MAXIMA)
-
-
 def _calls(node: ast.expr, names: frozenset[str]) -> bool:
     return any(isinstance(each, ast.Call) and last_name(each.func) in names for each in walk(node))
-
-
-def _root(value: ast.expr | None) -> str | None:
-    return None if value is None else root_name(value)
 
 
 @cache
