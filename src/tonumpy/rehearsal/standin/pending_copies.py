@@ -60,6 +60,7 @@ class Copies:
         self._stacks = stacks
         self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
         self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
+        self._patches: Patches | None = None
 
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
@@ -69,9 +70,7 @@ class Copies:
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
         patches.around(torch, "_foreach_copy_", self._copied_each)
-        for name in READS:
-            if hasattr(Tensor, name):
-                patches.around(Tensor, name, self._read)
+        self._patches = patches
 
     def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
         is_towards = _is_towards_host(src, target)
@@ -159,6 +158,11 @@ class Copies:
         return mark_of(tensor) is _PENDING and tensor.untyped_storage() in self._pending
 
     def _begin(self, host: Any) -> None:
+        if self._patches is not None:  # the first copy: programs without any pay nothing
+            for name in READS:
+                if hasattr(Tensor, name):
+                    self._patches.around(Tensor, name, self._read)
+            self._patches = None
         stream = streams.current()
         stream.copies += 1
         storage = host.untyped_storage()
