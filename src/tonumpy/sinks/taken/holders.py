@@ -1,4 +1,4 @@
-"""Whether what a tensor is a key of, or is looked for in, is a dict or set of Python: by its value, or its spelling."""
+"""Tells dicts and sets of Python, of which a tensor is a key, by their values or their spelling."""
 
 from __future__ import annotations
 

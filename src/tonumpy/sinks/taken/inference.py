@@ -32,6 +32,7 @@ from tonumpy.sinks.taken.holders import is_counter, is_dict, is_set, is_set_give
 from tonumpy.sinks.taken.places import find_taken
 from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, methods, table
 from tonumpy.text.names import last_name
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -296,12 +297,10 @@ def _made(
 
 def _container_of(held: _Given, node: ast.expr, site: Site | OperationSite, *, is_part: bool) -> Container | None:
     """What the tensor is taken out of, where it does not itself stand at the place."""
-    return "tuple" if is_part and not _is_in_sight(node, site) else _HELD_IN.get(held.given)
-
-
-def _is_in_sight(part: ast.expr, site: Site | OperationSite) -> bool:
-    """Whether a part of a key stands in a tuple that is written there."""
-    return any(isinstance(each, ast.Tuple) and part in each.elts for each in ast.walk(site.call))
+    tuples = (each for each in walk(site.call) if isinstance(each, ast.Tuple))
+    if is_part and not any(node in each.elts for each in tuples):
+        return "tuple"
+    return _HELD_IN.get(held.given)
 
 
 def _word(held: _Given, outcomes: dict[str, str]) -> str:
@@ -312,7 +311,7 @@ def _word(held: _Given, outcomes: dict[str, str]) -> str:
 
 
 def _is_meant(held: _Given, word: str, library: str) -> bool:
-    """Whether nothing need be wrong: parameters, and tensors of a list, are keys by what they are, and arrays of
+    """True if nothing need be wrong: parameters, and tensors of a list, are keys by what they are, and arrays of
     several numbers are kept as objects, too."""
     tensor = held.tensor
     if tensor.certainty == "possible":
@@ -330,8 +329,7 @@ def _given(value: Value) -> _Given | None:
         return _Given(tensor, _form_of(tensor))
     if isinstance(value, Sequence):
         return _given_in_list(value)
-    found = _in_mapping(value)
-    return None if found is None else _Given(found[0], "lists" if found[1] else "values")
+    return _in_mapping(value)
 
 
 def _given_deep(value: Value, depth: int = 0) -> _Given | None:
@@ -366,32 +364,28 @@ def _given_in_list(value: Sequence) -> _Given | None:
         if isinstance(each, Sequence) and (inner := _tensor_among(each)) is not None:
             return _Given(inner, "table")
         if (found := _in_mapping(as_dict(each) if isinstance(each, Instance) else each)) is not None:
-            return _Given(found[0], "rows")
+            return found._replace(given="rows")
     return None
 
 
 def _tensor_among(held: Sequence) -> Tensor | None:
     """The first of the tensors in a list that has no dimensions, or the first; what else is in it does not count."""
     items = (*(held.items or ()), held.element)
-    found = [tensor for each in items if (tensor := _tensor(_without_text(each))) is not None]
+    unnamed = (Union(tuple(each for each in members(item) if not is_text(each))) for item in items)
+    found = [tensor for each in unnamed if (tensor := _tensor(each)) is not None]
     return next((each for each in found if each.dimensions == 0), found[0] if found else None)
 
 
-def _in_mapping(value: Value | None) -> tuple[Tensor, bool] | None:
-    """A tensor among the values of a dict, and whether it is one of a list there."""
+def _in_mapping(value: Value | None) -> _Given | None:
+    """A tensor among the values of a dict, or in a list there."""
     if not isinstance(value, Mapping):
         return None
     for each in value.values():
         if (tensor := _tensor(each)) is not None:
-            return tensor, False
+            return _Given(tensor, "values")
         if isinstance(each, Sequence) and (inner := _tensor(each.element)) is not None:
-            return inner, True
+            return _Given(inner, "lists")
     return None
-
-
-def _without_text(value: Value) -> Value:
-    """What an item is beside the names of others."""
-    return Union(tuple(each for each in value.members if not is_text(each))) if isinstance(value, Union) else value
 
 
 def _tensor(value: Value) -> Tensor | None:

@@ -164,7 +164,7 @@ def _is_no_text(place: Place, library: str) -> bool:
 
 
 def _is_key_in(name: str, node: ast.expr) -> bool:
-    """Whether something is asked for what it has under this key, as no tensor is: `{name: shapes[name] for ...}`."""
+    """True if something is asked for what it has under this key, as no tensor is: `{name: shapes[name] for ...}`."""
     parts = (each.slice for each in walk(node) if isinstance(each, ast.Subscript))
     return any(isinstance(part, ast.Name) and part.id == name for part in parts)
 

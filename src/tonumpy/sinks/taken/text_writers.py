@@ -1,4 +1,4 @@
-"""Whether a call writes JSON with a function that makes text of the unknown: `json.dump(x, file, default=str)`."""
+"""Tells calls that write JSON with a function that makes text of the unknown: `json.dump(x, file, default=str)`."""
 
 from __future__ import annotations
 
