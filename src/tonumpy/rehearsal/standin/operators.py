@@ -36,7 +36,7 @@ from tonumpy.rehearsal.standin.refusals import refusing
 from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.state import Mark
@@ -54,17 +54,17 @@ _SCALARS = frozenset((int, float, bool, slice, str, type(None), type(...), torch
 _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
 
 
-def patch(patches: Patches, decorators: Iterable[Decorator], look: Look) -> None:
+def patch(patches: Patches, decorate: Decorator, look: Look) -> None:
     """Wrap them, wherever modules refer to them, until `patches` are restored.
 
-    `decorators` wrap torch's own function by its name; `look` is called where tensors with different marks, or rare
+    `decorate` wraps torch's own function by its name; `look` is called where tensors with different marks, or rare
     ones, come together.
     """
     _patch_autocast(patches)
     torch.overrides.get_default_nowrap_functions()  # cached at its first call: it must hold torch's own
     factories = frozenset(default_device._device_constructors())  # the same
     scripted = torch.jit._builtins._get_builtin_table()
-    wrap = _Wrapper(tuple(decorators), look)
+    wrap = _Wrapper(decorate, look)
     made = _functions(wrap)
     for name in lists.MORE_FACTORIES:
         if hasattr(torch, name):
@@ -134,14 +134,12 @@ class _VariableFunctions:
 class _Wrapper:
     """Makes the wrapped function of a function, by its name."""
 
-    def __init__(self, decorators: tuple[Decorator, ...], look: Look) -> None:
-        self._decorators = decorators
+    def __init__(self, decorate: Decorator, look: Look) -> None:
+        self._decorate = decorate
         self._look = look
 
     def __call__(self, original: Function, name: str) -> Function:
-        compute = _casting(name, refusing(name, original))
-        for decorate in self._decorators:
-            compute = decorate(name, compute)
+        compute = self._decorate(name, _casting(name, refusing(name, original)))
         crossing, returns_self = self.crossing, _writes_first(name)
         looked_at = 1 if name.startswith("_foreach_") else None  # optimizers have put their lists together by device
 
@@ -163,12 +161,10 @@ class _Wrapper:
                         seen = mark
                 elif kind in _SCALARS:
                     continue
-                elif kind is list or kind is tuple:
-                    seen = _with_list(each[:looked_at], seen)
+                else:
+                    seen = _with_other(each, looked_at, seen)
                     if seen is UNKNOWN:
                         return crossing(compute, name, args, kwargs)
-                elif isinstance(each, Tensor):
-                    return crossing(compute, name, args, kwargs)
             if kwargs and not _are_plain(kwargs):
                 return crossing(compute, name, args, kwargs)
             result = compute(*args, **kwargs)
@@ -226,10 +222,12 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     return target
 
 
-def _with_list(values: Any, seen: Mark | None) -> Mark | None:
+def _with_other(value: Any, looked_at: int | None, seen: Mark | None) -> Mark | None:
     """The one mark of what was seen and of the tensors in a list or index; UNKNOWN where that takes a closer look."""
+    if type(value) is not list and type(value) is not tuple:
+        return UNKNOWN if isinstance(value, Tensor) else seen
     try:
-        for each in values:
+        for each in value[:looked_at]:
             kind = type(each)
             if kind in PLAIN_TYPES:
                 mark = storage_of(each).mark
