@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import EVERY_CODE, OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
@@ -15,7 +16,6 @@ from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
-from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, node_of
 from tonumpy.phrases import CHOSEN

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion
 from tonumpy.detectors.cpu_programs import CpuOnly
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.engine.knowledge.habits import is_named
@@ -39,7 +40,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.inference.memory.sharers import brings_back, copies_in
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk

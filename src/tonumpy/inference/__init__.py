@@ -1,7 +1,7 @@
 """What is known of arrays and memory, for the rules that ask for more than the facts of one value (see engine/):
 
 completeness.py              candidates that neither grad nor device can make raise
-lost_gradients.py, loss_functions.py, back_in_torch.py   arrays that come back into a loss
+back_in_torch.py             whether torch uses what NumPy makes of a tensor
 array_flow.py                what the names of a function are made of, for these and for arguments
 memory/                      what shares memory with what, and who writes it
 """

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
-from tonumpy.engine.names.references import references_to
-from tonumpy.inference.loss_functions import calls_model, is_loss_called, is_number_kept, makes_loss, numbers_given
+from tonumpy.engine.names.references import functions_named, references_to
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
 
+OF_LOSSES = ("Loss", "Criterion")
 INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
 # What has no gradient to lose: positions, counts, truths.
 OF_INTEGERS = frozenset(
@@ -43,9 +43,9 @@ class Names:
     def __init__(self, scope: Scope) -> None:
         statements = [each for each in statements_of(scope.body) if not isinstance(each, SCOPES)]
         self.parts: dict[str, list[ast.expr]] = {}
+        self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.returned: list[ast.expr] = []
         self.calls: list[ast.Call] = []
-        self._columns: dict[int, int] = {}  # by the id of what is bound: where its statement begins
         self.grad_read: set[str] = set()  # the names of which `.grad` is read
         self._parameters = parameters_of(scope)
         self._scope = scope
@@ -165,23 +165,12 @@ class Names:
         last = max((value.lineno for value in before), default=0)
         return not before or any(holds(value, nodes, made) for value in before if value.lineno == last)
 
-    def is_made_alone(
-        self, module: Module, value: ast.expr, nodes: set[int], names: set[str], arrays: Collection[int] = ()
-    ) -> bool:
-        """Whether a value is made of the nodes, by these names, and of nothing else that may have a gradient; the other
-        nodes given are known to be arrays."""
+    def is_made_alone(self, module: Module, value: ast.expr, nodes: set[int], names: set[str]) -> bool:
+        """True if a value is made of the nodes, by these names, and of nothing else that may have a gradient."""
         if not holds(value, nodes, names):
             return False
-        roots = self._roots(module, value, nodes.union(arrays), set())
-        learning = [root for root in roots if _may_learn(module, root, self._parameters) and not self._is_number(root)]
+        learning = [root for root in self._roots(module, value, nodes) if _may_learn(module, root, self._parameters)]
         return not learning or (self.is_made_to_learn(nodes, names) and all(map(self._is_compared, learning)))
-
-    def _is_number(self, root: ast.Name | ast.Call) -> bool:
-        return isinstance(root, ast.Name) and root.id in self._numbers
-
-    @cached_property
-    def _numbers(self) -> set[str]:
-        return numbers_given(self._scope)
 
     def is_made_to_learn(self, nodes: set[int], names: set[str]) -> bool:
         """Whether one of the nodes is made to require grad, as `backward` raises where nothing else in a loss does."""
@@ -199,6 +188,13 @@ class Names:
         set_here = (store.value for store in stores if isinstance(store, ast.Attribute) and store.attr == _FLAG)
         return {each.id for each in set_here if isinstance(each, ast.Name)}
 
+    def are_read_after(self, names: set[str], row: int) -> bool:
+        """True if one of the names is read as it is after a row: `x`, and not `x.mean()`."""
+        nodes = [node for statement in self._scope.body for node in walk(statement)] if names else []
+        owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        reads = (node for node in nodes if isinstance(node, ast.Name) and id(node) not in owners)
+        return any(node.id in names and node.lineno > row for node in reads)
+
     def _is_compared(self, root: ast.Name | ast.Call) -> bool:
         """Whether it is a parameter that a loss function is given, itself or after methods of tensors."""
         return isinstance(root, ast.Name) and root.id in self._parameters and id(root) in self._given_to_losses
@@ -208,37 +204,20 @@ class Names:
         losses = (call for call in self.calls if _LOSS.search(last_name(call.func) or ""))
         return {id(each) for call in losses for part in arguments_of(call) if (each := _with_methods(part)) is not None}
 
-    def detaches(self, value: ast.expr, nodes: set[int]) -> bool:
-        """Whether something that a value is made of is detached here, outside of the nodes."""
+    def _roots(self, module: Module, value: ast.expr, nodes: set[int]) -> Iterator[ast.Name | ast.Call]:
+        """The names that a value is made of, and that the function does not bind, and the calls that make or call what
+        may learn; what is in the nodes is not gone into."""
         waiting: list[ast.AST] = [value]
         seen: set[str] = set()
         while waiting:
             node = waiting.pop()
             if id(node) in nodes:
                 continue
-            if isinstance(node, ast.Attribute) and node.attr == "detach":
-                return True
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                waiting += self.parts.get(node.id, ())
-            waiting += parts_that_make(node)
-        return False
-
-    def _roots(self, module: Module, value: ast.expr, nodes: set[int], seen: set[str]) -> Iterator[ast.Name | ast.Call]:
-        """The names that a value is made of, and that the function does not bind, and the calls that make or call what
-        may learn; what is in the nodes is not gone into."""
-        waiting: list[ast.AST] = [value]
-        while waiting:
-            node = waiting.pop()
-            if id(node) in nodes:
-                continue
             if isinstance(node, ast.Call):
-                is_loss = is_loss_called(node.func)
-                if self._may_learn(node, nodes) or (is_loss and calls_model(module, node.func)):
+                is_loss = _is_loss_called(node.func)
+                if self._may_learn(module, node, nodes):
                     yield node
                 waiting += arguments_of(node) if is_loss else children_of(node)
-            elif isinstance(node, ast.Attribute) and read_name(node.value) == "self":
-                waiting += [] if is_number_kept(module, node.attr) else [node.value]
             elif not isinstance(node, ast.Name):
                 waiting += children_of(node)
             elif node.id not in self.parts:
@@ -248,23 +227,36 @@ class Names:
                 waiting += self._held_last(node, value.col_offset, nodes) or self.parts[node.id]
 
     def _held_last(self, node: ast.Name, column: int, nodes: set[int]) -> list[ast.expr]:
-        """What was last bound to a name, if that is one of the nodes, and no branch around it may be passed over:
+        """Return what was last bound to a name, if that is one of the nodes, and no branch around may be passed over:
         `loss = torch.tensor(loss, requires_grad=True)` after `loss = net(x)`."""
         before = [each for each in self.parts[node.id] if each.lineno < node.lineno]
         last = max(before, key=lambda each: each.lineno, default=None)
         is_sure = last is not None and self._columns[id(last)] <= column and holds(last, nodes, set())
         return [last] if is_sure and last is not None else []
 
-    def _may_learn(self, call: ast.Call, nodes: set[int]) -> bool:
-        """Whether it makes something that requires grad of other things than the nodes, or calls what a name holds."""
+    def _may_learn(self, module: Module, call: ast.Call, nodes: set[int]) -> bool:
+        """True if it makes something that requires grad of other things than the nodes, or calls what a name holds, or
+        a function of the module."""
         function = call.func
-        if isinstance(function, ast.Name) and function.id in self.parts and not is_loss_called(function):
-            return not all(makes_loss(value) for value in self.parts[function.id])
+        if any(functions_named(module, last_name(function) or "")):
+            return True
+        if isinstance(function, ast.Name) and function.id in self.parts and not _is_loss_called(function):
+            return not all(_makes_loss(value) for value in self.parts[function.id])
         if isinstance(function, ast.Call):
-            return not makes_loss(function)
+            return not _makes_loss(function)
         if is_set_to_learn(call) or last_name(function) == "Parameter":
             return not holds(call, nodes, self.made_of(nodes))
         return False
+
+
+def _is_loss_called(function: ast.expr) -> bool:
+    """`criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
+    name = (read_name(function) or "").removeprefix("self.").lower()
+    return "loss" in name or "criterion" in name
+
+
+def _makes_loss(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and (last_name(node.func) or "").endswith(OF_LOSSES)
 
 
 def _with_methods(node: ast.expr) -> ast.Name | None:

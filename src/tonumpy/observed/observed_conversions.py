@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.findings import Position
-from tonumpy.inference.lost_gradients import loses_gradient
 from tonumpy.observed.given import given_in, is_known
 from tonumpy.observed.mixed import mixed_in
 from tonumpy.observed.sighting import NOT_HELD, OF_DEVICES
