@@ -48,7 +48,7 @@ def judged(text: str, spot: Spot, *held: Held, method: bool = False, observed: O
     source = Source.from_text(text, "a.py")
     sighting = Sighting(spot, "conversion", method, True, None, observed, held)
     module = module_of(source, Settings(), Project())
-    return [each.finding for each in judge_seen(source, Settings(), seen_in(module, [sighting]))]
+    return [each.finding for each in judge_seen(module, Settings(), seen_in(module, [sighting]))]
 
 
 def told(text: str, part: str, *held: Held, method: bool = False, rows: bool = False) -> tuple[str, str, str | None]:
@@ -155,7 +155,7 @@ def test_what_comes_of_a_conversion_later(what: What, code: str, fix: tuple[str,
     passed = ON_DEVICE._replace(reasons=(), error="")
     sighting = Sighting(spot_of(source.text, "x.detach().cpu().numpy()"), what, True, False, None, passed, (), passed)
     module = module_of(source, Settings(), Project())
-    (judgement,) = judge_seen(source, Settings(), seen_in(module, [sighting]))
+    (judgement,) = judge_seen(module, Settings(), seen_in(module, [sighting]))
     found = judgement.finding
     assert (found.code, found.start, found.confidence) == (code, (2, 25), "observed")
     assert (found.fix and found.fix[:2]) == fix

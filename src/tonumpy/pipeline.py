@@ -17,7 +17,13 @@ from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.inference.memory.sharing import sharing_of
-from tonumpy.judgements import Judgement, as_the_code_around_has_it, node_of
+from tonumpy.judgements import (
+    Judgement,
+    as_safe_as_callers_allow,
+    as_the_code_around_has_it,
+    never_by_halves,
+    node_of,
+)
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
@@ -358,10 +364,11 @@ def _operations(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
 
 
 def judge_seen(
-    source: Source, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
+    module: Module, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
 ) -> list[Judgement]:
     """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
     comments are not considered."""
+    source = module.source
     # A rule in preview may be wrong about a text; a run has seen it happen.
     asked = settings._replace(preview=True)
     selected = {rule.code for rule in all_rules() if asked.selects(rule)}
@@ -385,6 +392,7 @@ def judge_seen(
                 source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
             )
             found.append(Judgement(finding, conversion, operations, style))
+    found = never_by_halves(as_safe_as_callers_allow(found, module))  # a run sees tensors, and no other caller's values
     found.sort(key=lambda judgement: judgement.finding.start)
     return found
 
@@ -396,7 +404,7 @@ def _with_evidence(module: Module, judgements: list[Judgement], settings: Settin
     from tonumpy.observed.record import told_of, words_of, words_of_all  # the same: start-up
 
     source, told = module.source, told_of(module.source, path)
-    failed = judge_seen(source, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
+    failed = judge_seen(module, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
 
     def grounded(judgement: Judgement) -> Judgement:
         finding, conversion = judgement.finding, judgement.conversion

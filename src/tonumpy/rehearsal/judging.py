@@ -118,10 +118,10 @@ def _judgements(
 ) -> list[Judgement]:
     source = module.source
     try:
-        return judge_seen(source, settings, seen_in(module, sightings))
+        return judge_seen(module, settings, seen_in(module, sightings))
     except Exception as error:  # all is told as it was seen
         errors.append(_defect(source.filename, error))
-        return judge_seen(source, settings, [seen_alone(source, each) for each in sightings if each.is_fault])
+        return judge_seen(module, settings, [seen_alone(source, each) for each in sightings if each.is_fault])
 
 
 def _defect(filename: str, error: Exception) -> SourceError:
