@@ -51,10 +51,12 @@ def test_why_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
         "        5 | return labels.cpu().numpy()\n"
         "    to fix: annotate it, or test `isinstance(x, torch.Tensor)`\n"
         "  device: on the CPU (the chain moves it there)\n"
-        "  grad: does not require grad\n"
+        "  grad: unknown, may require grad\n"
+        "    to fix: `.detach()`, or convert it under `torch.no_grad()`\n"
+        "  grad mode: unknown (may be on)\n"
+        "  habits: say otherwise; at low confidence they are not believed\n"
         "    habit label-name, m.py:4: `labels` is named like a label, a length or a mask\n"
         "        4 | def score(labels):\n"
-        "  grad mode: unknown (may be on)\n"
     )
 
 
@@ -303,9 +305,13 @@ def test_what_is_promised_counts_as_in_a_check(run_tonumpy: RunTonumpy, tmp_path
 def test_a_habit_that_is_switched_off_is_no_answer(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     body = "def shifted(offset: torch.Tensor):\n    return (torch.rand(3) + offset).numpy()\n"
     (tmp_path / "m.py").write_text(f"import torch\n\n\n{body}")
-    assert "  grad: does not require grad\n" in run_tonumpy("why", "m.py:5").out
+    believed = run_tonumpy("why", "m.py:5").out
+    assert "TNP101 (low confidence)" in believed
+    assert "  grad: unknown, may require grad\n" in believed  # as the finding says
+    assert "  habits: say otherwise; at low confidence they are not believed\n    habit company-of-data" in believed
     (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\ndisable-habits = ["company-of-data"]\n')
     out = run_tonumpy("why", "m.py:5").out
+    assert "  habits:" not in out
     assert "TNP101 (medium confidence)" in out
     assert "  grad: unknown, may require grad\n" in out
 

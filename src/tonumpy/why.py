@@ -14,7 +14,7 @@ from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation
 from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.phrases import shares
-from tonumpy.pipeline import as_believed, check, module_of, span_of
+from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.approximations import infer_approximations
@@ -32,6 +32,7 @@ from tonumpy.text.prefilter import may_hold_approximations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeVar
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from tonumpy.sinks.known import Argued
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
     from tonumpy.text.source import Source
+
+    _Judged = TypeVar("_Judged", Conversion, ImplicitConversion)
 
 
 class _Places(NamedTuple):
@@ -113,7 +116,10 @@ def _of_candidates(
         if conversion is None:
             answers = (no_tensors[id(candidate.call)],)
         else:
-            answers = answers_of(conversion, grounds.traced.receivers.get(id(candidate.call)), grounds.module)
+            told, traced = _at(grounds.found, start), grounds.traced.receivers.get(id(candidate.call))
+            judged = _as_judged(conversion, told)
+            answers = answers_of(judged, None if traced is None else _as_judged(traced, told), grounds.module)
+            answers += _doubted(conversion, judged)
         answers += _compiled(grounds.module, candidate)
         answers += grounds.seen.get(candidate.call, ())
         yield Explanation(start, source.text_of(candidate.receiver), _at(grounds.found, start), answers)
@@ -136,10 +142,14 @@ def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
     traced = {id(each.node): each for each in grounds.traced.arguments}
     for argued in grounds.known.arguments:
         start = source.node_start(argued.site.string or argued.node)
-        answers = answers_of_argument(argued, traced.get(id(argued.node)), grounds.module)
+        told, lines = _of_call(grounds.found, source, argued), traced.get(id(argued.node))
+        judged = _argued_as_judged(argued, told)
+        answers = answers_of_argument(judged, None if lines is None else _argued_as_judged(lines, told), grounds.module)
+        if argued.conversion is not None and judged.conversion is not None:
+            answers += _doubted(argued.conversion, judged.conversion)
         answers += _compiled(grounds.module, argued.site)
         answers += grounds.seen.pop(argued.site.call, ())
-        yield Explanation(start, source.text_of(argued.node), _of_call(grounds.found, source, argued), answers)
+        yield Explanation(start, source.text_of(argued.node), told, answers)
 
 
 def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
@@ -148,10 +158,32 @@ def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
     traced = {id(each.site.call): each for each in grounds.traced.others}
     for other in grounds.known.others:
         start, _ = span_of(other, source)
-        answers = answers_of(other, traced.get(id(other.site.call)), grounds.module)
+        told, lines = _at(grounds.found, start), traced.get(id(other.site.call))
+        judged = _as_judged(other, told)
+        answers = answers_of(judged, None if lines is None else _as_judged(lines, told), grounds.module)
+        answers += _doubted(other, judged)
         answers += _compiled(grounds.module, other.site)
         answers += grounds.seen.pop(other.site.call, ())
         yield Explanation(start, source.text_of(other.argument), _at(grounds.found, start), answers)
+
+
+def _as_judged(conversion: _Judged, findings: tuple[Finding, ...]) -> _Judged:
+    """The conversion as its findings were judged: at low confidence by what is proved, and by no habit."""
+    is_low = bool(findings) and all(each.confidence == "low" for each in findings)
+    return conversion.without_habits() if is_low else conversion
+
+
+def _argued_as_judged(argued: Argued, findings: tuple[Finding, ...]) -> Argued:
+    conversion = argued.conversion
+    return argued if conversion is None else argued._replace(conversion=_as_judged(conversion, findings))
+
+
+def _doubted(conversion: _Judged, judged: _Judged) -> tuple[Answer, ...]:
+    """The habits that were not believed, where that changes what is known."""
+    if judged is conversion:
+        return ()
+    habits = tuple(each for each in grounds_of(conversion) if each.kind == "habit")
+    return (Answer("habits", "say otherwise; at low confidence they are not believed", habits),)
 
 
 def _of_runs(grounds: _Grounds, places: _Places) -> Iterator[Explanation]:

@@ -313,7 +313,8 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
         if finding.fix:
             parts.append(f"{finding.fix.applicability}: {finding.fix.message}")
     if not findings:
-        parts.append("Not reported by tonumpy.")
+        codes = ", ".join(dict.fromkeys(each.code for each in explained.findings))
+        parts.append(f"{codes} at low confidence, which is not reported." if codes else "Not reported by tonumpy.")
     for answer in explained.answers:
         lines = [f"**{answer.about}:** {answer.text}"]
         for ground in answer.grounds:
