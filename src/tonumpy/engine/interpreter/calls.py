@@ -33,7 +33,6 @@ from tonumpy.engine.values.value_facts import (
 )
 from tonumpy.engine.values.values import (
     NONE,
-    NOTHING,
     Annotation,
     Arguments,
     BoundMethod,
@@ -352,7 +351,7 @@ _CALLED: dict[type, Callable[[Frame, Any, Arguments], Value]] = {
     LibraryObject: _call_library_object,
     OtherFramework: lambda _, function, __: function,
     NonTensor: lambda _, function, __: function,
-    Nothing: lambda *_: NOTHING,
+    Nothing: lambda _, function, __: function,
     Tensor: _call_tensor,
 }
 _METHODS: dict[type, Callable[[Frame, Any, str, Arguments], Value]] = {
@@ -365,5 +364,5 @@ _METHODS: dict[type, Callable[[Frame, Any, str, Arguments], Value]] = {
     OtherFramework: _call_method_of_framework,
     Constant: call_constant,
     NonTensor: call_plain,
-    Nothing: lambda *_: NOTHING,
+    Nothing: lambda _, receiver, *__: receiver,
 }

@@ -10,6 +10,7 @@ from tonumpy.engine.values.joins import join, join_all, sequence_of, under_a_key
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import (
+    EMPTY,
     NONE,
     NOTHING,
     SOME_CLASS,
@@ -54,7 +55,7 @@ def call_builtin(frame: Frame, name: str, arguments: Arguments) -> Value:
             return sequence_of([Sequence(None, each) for each in row.items])
         return Sequence(None, Sequence(None, item_of(frame, row)))
     if not given:
-        return Sequence((), NOTHING) if name in _COPIES and not arguments.has_star else Unknown(Reason.CALL)
+        return Sequence((), EMPTY) if name in _COPIES and not arguments.has_star else Unknown(Reason.CALL)
     caller = _BUILTINS.get(name)
     found = None if caller is None else caller(frame, given)
     if found is not None:
@@ -209,7 +210,7 @@ def changed(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Ar
         if name in ("extend", "update", "extendleft") and len(given) == 1:
             return Sequence(None, join(receiver.element, item_of(frame, given[0])))
         if name == "clear":
-            return Sequence((), NOTHING)
+            return Sequence((), EMPTY)
         return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
     if name == "update":
         for value in (*given, Mapping(arguments.named)):

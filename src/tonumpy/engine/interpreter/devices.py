@@ -28,6 +28,7 @@ from tonumpy.engine.values.values import (
 from tonumpy.text.names import ACCELERATORS
 
 if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
     from tonumpy.engine.values.values import Instance
     from tonumpy.facts import Fact
 
@@ -44,6 +45,9 @@ TENSOR_TYPES = {
     "LongTensor": "int64",
     "BoolTensor": "bool",
 }
+
+
+THAWS = r"requires_grad_\((?:True)?\)|requires_grad[ \t]*=[ \t]*True|unfreeze"
 
 
 def as_tensor(value: Tensor | Unknown) -> Tensor:
@@ -119,7 +123,9 @@ def device_made(given: Value | None) -> Value:
     return Device(cpu, device_taint=taint)
 
 
-def moved_module(owner: LibraryObject | Instance, name: str, arguments: Arguments) -> LibraryObject | Instance:
+def moved_module(
+    frame: Frame, owner: LibraryObject | Instance, name: str, arguments: Arguments
+) -> LibraryObject | Instance:
     """A module after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)`."""
     if name in CASTS:
         return owner._replace(dtype=CASTS[name])
@@ -137,6 +143,8 @@ def moved_module(owner: LibraryObject | Instance, name: str, arguments: Argument
         return owner._replace(on_cpu=cpu, device_taint=taint, dtype=dtype)
     if name in ("requires_grad_", "freeze", "unfreeze", "detach"):
         asked = grad_asked(arguments) if name == "requires_grad_" else name == "unfreeze"
+        if asked is False and frame.module.text.shows(THAWS):
+            asked = None  # it may be thawed again, as a whole or in parts
         return owner._replace(requires_grad=asked)
     return owner
 

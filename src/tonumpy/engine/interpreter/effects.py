@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tonumpy.engine.interpreter import containers, library
 from tonumpy.engine.interpreter.devices import CASTS, moved_module
 from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD, without_grad
-from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.bindings import Import, arguments_of, given_to, parameter_names
+from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import (
@@ -20,7 +21,9 @@ from tonumpy.engine.values.value_facts import (
 from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
+    BoundMethod,
     Constant,
+    Function,
     Instance,
     LibraryObject,
     Mapping,
@@ -32,6 +35,7 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.text.names import ACCELERATORS, last_name
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.engine.interpreter.frame import Frame
@@ -41,6 +45,7 @@ _MOVES = ACCELERATORS | {"to", "cpu"}
 _MODELS = frozenset("model net network".split())
 _LOSS = re.compile(r"(^|_)(criterion|loss(_(fn|fun|func|function))?)$")
 _IN_PLACE = frozenset((*_MOVES, *CASTS, "requires_grad_", "freeze", "unfreeze"))
+_GIVING_GRAD = frozenset("requires_grad_ add_ sub_ mul_ div_ copy_ set_ index_add_ index_copy_ scatter_ lerp_".split())
 _FILLING = frozenset("append insert extend update add_module register_module".split())
 
 
@@ -53,7 +58,7 @@ def change_receiver(
         after = containers.changed(frame, receiver, name, arguments)
     elif name in _IN_PLACE and isinstance(receiver, (LibraryObject, Instance)):
         if isinstance(receiver, LibraryObject) or frame.analysis.classes.is_module(receiver.cls):
-            after = moved_module(receiver, name, arguments)
+            after = moved_module(frame, receiver, name, arguments)
             if isinstance(receiver, Instance) and isinstance(result, Instance) and result.cls == receiver.cls:
                 after = result
         elif name in _MOVES:
@@ -80,6 +85,40 @@ def change_receiver(
         _move_parts(frame, function.value.id, after)
     elif after is not None and isinstance(function.value, (ast.Name, ast.Attribute, ast.Subscript)):
         frame.analysis.assign(frame, function.value, after)
+        if isinstance(function.value, ast.Name):
+            frame.changed(function.value.id)
+
+
+def change_arguments(frame: Frame, node: ast.Call, called: Value | None) -> None:
+    """Forget that tensors have no grad which a function of the repository is given and may give one."""
+    function = called.function if isinstance(called, BoundMethod) else called
+    if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+        return
+    changed = function.module.derived(_parameters_given_grad, function.node)
+    if not changed:
+        return
+    names = parameter_names(function.node.args)
+    given = given_to(names[names[:1] == ["self"] :], node, arguments_of(node))
+    for each in (given[name] for name in changed if name in given):
+        value = frame.value(each) if isinstance(each, ast.Name) else None
+        has_none = isinstance(value, Tensor) and value.requires_grad is False and not is_integral(value.dtype)
+        if isinstance(each, ast.Name) and isinstance(value, Tensor) and has_none:
+            frame.refine(each.id, value._replace(requires_grad=None))
+
+
+def _parameters_given_grad(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """The parameters that a function makes require grad, or writes into: `x.requires_grad_()`, `x.add_(w)`; what it
+    binds anew is its own."""
+    changed, bound = set(), set()
+    for each in walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            bound.add(each.id)
+        is_call = isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _GIVING_GRAD
+        function = each.func if isinstance(each, ast.Call) else each
+        is_set = isinstance(each, ast.Attribute) and each.attr == "requires_grad" and isinstance(each.ctx, ast.Store)
+        if (is_call or is_set) and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            changed.add(function.value.id)
+    return frozenset(changed - bound)
 
 
 def _move_parts(frame: Frame, name: str, after: Instance) -> None:

@@ -13,6 +13,7 @@ from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members as members_of
 from tonumpy.engine.values.values import (
+    EMPTY,
     NOTHING,
     Annotation,
     Arguments,
@@ -122,6 +123,8 @@ def _called(frame: Frame, node: ast.Call) -> Value:
                 value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
             value = effects.made_by_model(frame, value, function, arguments)
         effects.change_receiver(frame, function, receiver, arguments, value)
+        if isinstance(receiver, Instance) and node.args:
+            effects.change_arguments(frame, node, frame.analysis.classes.method(receiver.cls, function.attr))
     else:
         called = frame.value(function)
         arguments = evaluate_arguments(frame, node)
@@ -131,6 +134,7 @@ def _called(frame: Frame, node: ast.Call) -> Value:
         value = frame.call(called, arguments)
         if isinstance(called, Symbol):
             value = ufuncs.result_of(node, called.name, arguments, value)
+        effects.change_arguments(frame, node, called)
         value = effects.made_by_model(frame, value, function, arguments)
         if isinstance(function, ast.Name) and function.id == "setattr" and len(node.args) == 3:
             target, name = node.args[0], node.args[1]
@@ -297,7 +301,7 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
 
 def _sequence(frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
     items: list[Value] | None = []
-    element: Value = NOTHING
+    element: Value = NOTHING if node.elts else EMPTY
     for part in node.elts:
         if isinstance(part, ast.Starred):
             value = frame.value(part.value)
@@ -316,7 +320,7 @@ def _sequence(frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
 
 def _dict(frame: Frame, node: ast.Dict) -> Value:
     entries: dict[object, Value] = {}
-    other: Value = NOTHING
+    other: Value = NOTHING if node.keys else EMPTY
     for key, part in zip(node.keys, node.values, strict=True):
         value = frame.value(part)
         if key is None:

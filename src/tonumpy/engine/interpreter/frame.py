@@ -140,6 +140,7 @@ class Frame:
     __slots__ = (
         *("analysis", "module", "env", "mode", "owner", "closure", "node", "depth", "result", "yielded"),
         *("breaks", "continues", "seen", "stores", "last_env", "row", "flags", "tests", "has_paths"),
+        *("shared", "aliases"),
     )
 
     def __init__(
@@ -171,6 +172,8 @@ class Frame:
         self.tests: dict[str, tuple[ast.expr, str, Value]] = {}  # kept in variables: the test, its subject, that before
         self.row = 0
         self.has_paths = False  # whether anything is known of attributes and items
+        self.shared: set[str] = set()  # variables that a function within writes (`nonlocal`), whenever it is called
+        self.aliases: dict[str, set[str]] = {}  # other names of the same object, by each of them
 
     def as_closure(self) -> Frame:
         """Return the frame, noted as one that is in a cycle with the function or class that it binds."""
@@ -210,7 +213,7 @@ class Frame:
         env = self.env
         if env is None:
             return
-        value = bounded(value)
+        value = bounded(join(value, UNREAD) if path in self.shared else value)
         if self.analysis.tells_origins:
             value = self.begun(value)
         if self.has_paths and path in env:
@@ -225,6 +228,13 @@ class Frame:
             name = path[5:]
             before = self.stores.get(name)
             self.stores[name] = value if before is None else join(before, value)
+
+    def changed(self, name: str) -> None:
+        """Note that the object of a variable was changed: by its other names it may be as before, or as it is now."""
+        env = self.env or {}
+        for other in self.aliases.get(name, ()):
+            if other in env and name in env:
+                self.bind(other, join(env[other], env[name]))
 
     def refine(self, path: str, value: Value) -> None:
         """What a test has shown, which stores nothing."""

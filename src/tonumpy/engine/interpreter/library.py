@@ -99,7 +99,7 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     promise = member_promise([owner.name], name, given)
     if promise is not None:
         if promise.returns == ("self",):
-            return moved_module(owner, name, arguments)
+            return moved_module(frame, owner, name, arguments)
         made = keep(frame, promise, owner, arguments)
     elif name == "numpy":
         return NonTensor("numpy")
@@ -143,7 +143,7 @@ def call_inherited(frame: Frame, owner: Instance, bases: list[str], name: str, a
         learns = grad is None and name in ("__call__", "forward") and is_module(bases)
         return Unknown(reason, None, grad, param_taint=learns)
     if promise.returns == ("self",):
-        return moved_module(owner, name, arguments)
+        return moved_module(frame, owner, name, arguments)
     return keep(frame, promise, owner, arguments)
 
 

@@ -11,6 +11,7 @@ from tonumpy.engine.interpreter.frame import UNREAD, Frame, join_env, place_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.engine.names.bindings import imports_of, registered
 from tonumpy.engine.values.joins import join, join_all, outlived
+from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import have_param_taint, members, truth_of
 from tonumpy.engine.values.values import (
     NOTHING,
@@ -22,6 +23,7 @@ from tonumpy.engine.values.values import (
     LibraryObject,
     Mapping,
     NonTensor,
+    Nothing,
     Sequence,
     Symbol,
     Tensor,
@@ -30,6 +32,7 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +83,8 @@ def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = Fals
         after = join_all(parts)
         if after is not owner and isinstance(target.value, (ast.Name, ast.Attribute, ast.Subscript)):
             assign(frame, target.value, after)
+            if isinstance(target.value, ast.Name):
+                frame.changed(target.value.id)
         elif place is not None and isinstance(owner, (Unknown, Instance)):
             frame.refine(place, value)
 
@@ -122,7 +127,7 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: Value, *, is_item: boo
             items = tuple(fields.values()) if fields else each.items if isinstance(each, Sequence) else None
             is_known = items is not None and len(items) == len(targets) and not has_star
             found = join(found, items[place] if items is not None and is_known else frame.item(each))
-        assign(frame, target, UNREAD if found is NOTHING and not members(value) else found, is_item=is_item)
+        assign(frame, target, UNREAD if isinstance(found, Nothing) and not members(value) else found, is_item=is_item)
 
 
 def _expression(frame: Frame, node: ast.Expr) -> None:
@@ -154,11 +159,21 @@ def _assignment(frame: Frame, node: ast.Assign) -> None:
             given = Arguments((frame.value(target.slice), value))
             frame.seen.call(id(target), frame.value(target.value), given, frame.mode)
         assign(frame, target, value)
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Name):
+            _note_alias(frame, target.id, node.value.id, value)
     flag = frame.flags.get(getattr(node.targets[0], "id", "")) if frame.flags else None
     if flag is not None and isinstance(value, Constant) and value.value is (not flag):
         frame.leave()  # where the flag is as it is said to be, this has not run
     if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
         narrowing.note_test(frame, node.targets[0].id, node.value)
+
+
+def _note_alias(frame: Frame, name: str, other: str, value: Value) -> None:
+    """Note that two variables hold the same object, of a kind that is changed in place."""
+    if isinstance(value, (Sequence, Mapping, Instance, LibraryObject)):
+        names = {name, other, *frame.aliases.get(other, ())}
+        for each in names:
+            frame.aliases[each] = frame.aliases.get(each, set()) | names - {each}
 
 
 def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
@@ -235,7 +250,7 @@ def _joined(before: Environment | None, first: Environment | None, second: Envir
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = frame.value(node.iter)
-    is_empty = isinstance(iterated, Sequence) and iterated.items == () and iterated.element is NOTHING
+    is_empty = isinstance(iterated, Sequence) and iterated.items == () and isinstance(iterated.element, Nothing)
     if not is_empty:
         _loop(frame, node, lambda: assign(frame, node.target, frame.item(iterated), is_item=True))
     execute(frame, node.orelse)
@@ -259,7 +274,7 @@ def _loop(
     breaks, continues = frame.breaks, frame.continues
     left: Environment | None = None
     ended: Environment | None = None
-    for _ in range(2):
+    for count in range(3):
         frame.breaks, frame.continues = [], []
         frame.env = None if before is None else dict(before)
         enter()
@@ -272,12 +287,28 @@ def _loop(
         again = join_env(before, ended)
         if before is None or again is None or all(again.get(name) == value for name, value in before.items()):
             break
+        if count == 1:
+            if not (changing := _still_changing(before, again)):
+                before = again
+                break
+            again |= {
+                name: join(again[name], Unknown(Reason.CUT_SHORT)) for name in changing
+            }  # and once more, whatever they become
         before = again
     frame.breaks, frame.continues = breaks, continues
     after = None if is_endless else _joined(before, None if before is None else dict(before), ended)
     frame.env = join_env(after, left)
     if frame.env is None and before is not None:
         frame.last_env = before
+
+
+def _still_changing(before: Environment, after: Environment) -> list[str]:
+    """The variables whose tensors are somewhere else, or have grad, after the second round as well."""
+    return [name for name, value in before.items() if name in after and _facts(value) != _facts(after[name])]
+
+
+def _facts(value: Value) -> set[tuple[Fact, Fact]]:
+    return {(each.on_cpu, each.requires_grad) for each in members(value) if isinstance(each, Tensor)}
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
@@ -373,10 +404,20 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
     if isinstance(frame.node, ast.ClassDef):
         return
     around = None if isinstance(frame.node, ast.Module) else frame.as_closure()
+    if around is not None and "nonlocal" in frame.module.source.text:
+        _share(frame, node)
     if isinstance(node, ast.ClassDef):
         frame.bind(node.name, Class(node, frame.module, around))
     else:
         frame.bind(node.name, Function(node, frame.module, frame.owner if around else None, around))
+
+
+def _share(frame: Frame, node: ast.AST) -> None:
+    """Note what a function within writes of the variables here: from now on they may be anything."""
+    names = {name for each in walk(node) if isinstance(each, ast.Nonlocal) for name in each.names}
+    frame.shared |= names
+    for name in names & (frame.env or {}).keys():
+        frame.bind(name, frame.lookup(name))
 
 
 def _see_definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:

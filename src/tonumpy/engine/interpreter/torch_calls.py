@@ -32,7 +32,6 @@ from tonumpy.engine.values.value_facts import (
 )
 from tonumpy.engine.values.values import (
     NONE,
-    NOTHING,
     Arguments,
     Constant,
     Device,
@@ -190,8 +189,10 @@ def _apply(operator: torch_api.Callable, call: Call) -> Value:
     arguments = call.arguments
     if isinstance(out := arguments.named_value("out"), Tensor):
         return out
-    if any(isinstance(operand, Nothing) for operand in call.operands):
-        return NOTHING
+    for each in call.operands:
+        held = each.element if isinstance(each, Sequence) else each
+        if isinstance(held, Nothing):
+            return held
     given: set[str] = set()
     unsure: set[str] = set()
     for parameter, position, counts in operator.deciders:

@@ -21,7 +21,6 @@ from tonumpy.engine.values.value_facts import (
 )
 from tonumpy.engine.values.values import (
     NONE,
-    NOTHING,
     Constant,
     Device,
     DeviceTaint,
@@ -57,8 +56,9 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
                 for member in part.members
                 if member != NONE
             )
-    if any(isinstance(part, Nothing) for part in parts):
-        return NOTHING
+    for part in parts:
+        if isinstance(part, Nothing):
+            return part
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if tensors:
         cpu, grad = result_facts(parts, grad_mode)

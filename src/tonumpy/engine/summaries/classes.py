@@ -23,6 +23,7 @@ from tonumpy.engine.values.values import (
     Instance,
     LibraryObject,
     Mapping,
+    Nothing,
     Sequence,
     Symbol,
     Tensor,
@@ -70,7 +71,8 @@ class Classes:
         self._fields: dict[Class, dict[str, Value] | None] = {}
         self._modules: dict[Class, bool] = {}
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
-        self._stores: dict[object, dict[str, Value]] = {}
+        self._stores: dict[object, tuple[dict[str, Value], bool]] = {}  # and whether something was cut short
+        self._in_progress: set[object] = set()
 
     def members(self, cls: Class) -> Members:
         known = self._members.get(id(cls.node))
@@ -256,7 +258,7 @@ class Classes:
             if id(node) not in passed_on:
                 stores = self._stores_of(owner, node, instance)
                 found = join(found, stores.get(name, NOTHING))
-        if found is NOTHING:
+        if isinstance(found, Nothing):
             found = Unknown(Reason.ATTRIBUTE)
         if self._analysis.cuts == before:
             self._attributes[key] = found
@@ -290,17 +292,21 @@ class Classes:
         is_made_so = constructor is not None and constructor.node is node
         arguments = instance.arguments if is_made_so else None
         key = (id(node), owner, arguments)
-        known = self._stores.get(key)
+        known, is_cut = self._stores.get(key, (None, False))
+        self._analysis.cuts += is_cut
         if known is None:
-            if not self._analysis.may_nest():
+            if key in self._in_progress or not self._analysis.may_nest():
                 self._analysis.cuts += 1
                 return {}
-            self._stores[key] = {}
+            self._in_progress.add(key)
             before = self._analysis.cuts
             function = Function(node, owner.module, owner, owner.closure)
             itself = Instance(owner, on_cpu=True if node.name == "__init__" else None)
-            known = self._analysis.stores_of(function, itself, arguments)
-            self._stores[key] = known
+            try:
+                known = self._analysis.stores_of(function, itself, arguments)
+            finally:
+                self._in_progress.discard(key)
+            self._stores[key] = known, self._analysis.cuts != before
             if self._analysis.cuts != before:
                 self._analysis.provisional.append((self._stores, key))
         return known

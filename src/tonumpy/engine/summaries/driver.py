@@ -14,7 +14,7 @@ from tonumpy.engine.summaries.callers_elsewhere import CallersElsewhere
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import tensor_facts
-from tonumpy.engine.values.values import Arguments, Unknown
+from tonumpy.engine.values.values import Arguments, Nothing, Unknown
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, walk
 
@@ -265,6 +265,8 @@ def _observations(frame: Frame, group: Items[Asked], evidence: AllEvidence = PRO
         record = seen.calls.get(id(site.call))
         if record is not None:
             receiver, arguments, mode = record
+            if isinstance(receiver, Nothing) and receiver.is_content:  # others have filled the list that is empty here
+                receiver = Unknown(Reason.CONTENT)
             links = tuple((id(node), seen.values[id(node)]) for node in _chain(site.call) if id(node) in seen.values)
             found[id(site.call)] = Observation(receiver, links, arguments, mode, evidence if mode is False else PROVED)
     return found

@@ -53,10 +53,10 @@ _TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "
 
 def join(first: Value, second: Value) -> Value:
     """The description of a value that is either of the two; it claims no fact that only one of them has."""
-    if same(first, second) or isinstance(second, Nothing):
-        return first
     if isinstance(first, Nothing):
         return second
+    if same(first, second) or isinstance(second, Nothing):
+        return first
     found: list[Value] = []
     for value in (*members(first), *members(second)):
         for index, other in enumerate(found):

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 
 class Nothing(NamedTuple):
-    """No value at all: the item of an empty list, the result of a call that is still being worked out."""
+    """No value at all: the result of a call that is still being worked out, or, `is_content`, the item of a list or
+    dict in which nobody in sight has put anything."""
+
+    is_content: bool = False
 
 
 NOTHING = Nothing()
+EMPTY = Nothing(is_content=True)
 
 
 class DeviceTaint(IntEnum):
