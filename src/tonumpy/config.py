@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from tonumpy.rules import Rule
 
 STRICT_CODE = "TNP300"
-EVERY_CODE = ANY_CODE
 OUR_CODES = "TNP"  # is what every code of ours begins with
 _REQUIRED = "required-version"
 
@@ -84,7 +83,7 @@ class Settings(NamedTuple):
             return False
         asked = (*(self.select or ()), *self.extend_select)
         if not rule.on_by_default:
-            asked = tuple(code for code in asked if code == EVERY_CODE or code[-1].isdigit())
+            asked = tuple(code for code in asked if code == ANY_CODE or code[-1].isdigit())
             if self.strict and rule.code == STRICT_CODE:
                 asked = (rule.code,)
         selected, ignored = _weight(rule.code, asked), _weight(rule.code, self.ignore)
@@ -153,7 +152,7 @@ def _weight(code: str, beginnings: Iterable[str]) -> int:
 
 
 def _closeness(code: str, beginning: str) -> int:
-    if beginning == EVERY_CODE:
+    if beginning == ANY_CODE:
         return 1
     return len(beginning) + 1 if code.startswith(beginning) else 0
 

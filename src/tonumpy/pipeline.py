@@ -6,7 +6,7 @@ from bisect import bisect_left
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.config import EVERY_CODE, OUR_CODES
+from tonumpy.config import OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.receivers import infer
@@ -28,6 +28,7 @@ from tonumpy.phrases import CHOSEN
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
+from tonumpy.setting_values import ANY_CODE
 from tonumpy.text.candidates import call_span, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import (
@@ -297,7 +298,7 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     from tonumpy.repair.comments import removal  # only where such a rule is selected: start-up
     from tonumpy.text.noqa_comments import lines_of  # the same: start-up
 
-    of_all = settings._replace(preview=True, select=(EVERY_CODE,), ignored_here=())
+    of_all = settings._replace(preview=True, select=(ANY_CODE,), ignored_here=())
     of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
     found = check(source, of_all, project)
     found += [

@@ -71,8 +71,10 @@ class Classes:
         self._fields: dict[Class, dict[str, Value] | None] = {}
         self._modules: dict[Class, bool] = {}
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
-        self._stores: dict[object, tuple[dict[str, Value], bool]] = {}  # and whether something was cut short
+        self._stores: dict[object, dict[str, Value]] = {}
         self._in_progress: set[object] = set()
+        self._asked: set[object] = set()  # attributes that are worked out
+        self._partial = 0  # how often what a method stores was asked for while it was worked out
 
     def members(self, cls: Class) -> Members:
         known = self._members.get(id(cls.node))
@@ -245,7 +247,8 @@ class Classes:
         if known is not None:
             return known
         found: Value = NOTHING if fields is None else fields.get(name, NOTHING)
-        before = self._analysis.cuts
+        before, partial_before, is_outermost = self._analysis.cuts, self._partial, key not in self._asked
+        self._asked.add(key)
         constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
         passed_on: set[int] = set()
         if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
@@ -260,8 +263,12 @@ class Classes:
                 found = join(found, stores.get(name, NOTHING))
         if isinstance(found, Nothing):
             found = Unknown(Reason.ATTRIBUTE)
-        if self._analysis.cuts == before:
+        if self._analysis.cuts == before and is_outermost:
             self._attributes[key] = found
+            if self._partial != partial_before:  # enough for who asks now, and to be asked anew by others
+                self._analysis.provisional.append((self._attributes, key))
+        if is_outermost:
+            self._asked.discard(key)
         return found
 
     def _writers(self, owner: Class, name: str) -> list[FunctionNode]:
@@ -292,10 +299,12 @@ class Classes:
         is_made_so = constructor is not None and constructor.node is node
         arguments = instance.arguments if is_made_so else None
         key = (id(node), owner, arguments)
-        known, is_cut = self._stores.get(key, (None, False))
-        self._analysis.cuts += is_cut
+        known = self._stores.get(key)
         if known is None:
-            if key in self._in_progress or not self._analysis.may_nest():
+            if key in self._in_progress:
+                self._partial += 1
+                return {}
+            if not self._analysis.may_nest():
                 self._analysis.cuts += 1
                 return {}
             self._in_progress.add(key)
@@ -306,7 +315,7 @@ class Classes:
                 known = self._analysis.stores_of(function, itself, arguments)
             finally:
                 self._in_progress.discard(key)
-            self._stores[key] = known, self._analysis.cuts != before
+            self._stores[key] = known
             if self._analysis.cuts != before:
                 self._analysis.provisional.append((self._stores, key))
         return known
