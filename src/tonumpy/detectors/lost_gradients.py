@@ -140,9 +140,4 @@ def _is_loss(scopes: tuple[Scope, ...]) -> bool:
 
 def _do_callers_train(module: Module, scopes: tuple[Scope, ...]) -> bool:
     """True if a function of the module trains on what it gets from this one."""
-    for names, call in callers_of(module, scopes):
-        made = names.made_of({id(call)})
-        are_alone = (names.is_made_alone(module, loss, {id(call)}, made) for loss, _ in trained(names.calls))
-        if not _is_gradient_wanted(names, made) and any(are_alone):
-            return True
-    return False
+    return any(_row_of_training(module, names, {id(call)}) is not None for names, call in callers_of(module, scopes))

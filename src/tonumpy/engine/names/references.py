@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.bindings import arguments_of, read_name
-from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.text.candidates import spanning
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, walk
@@ -28,8 +26,6 @@ class Reference(NamedTuple):
     statement: ast.stmt
     is_attribute: bool  # `model.name`, which is no function of the module
     is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
-    passed_to: ast.Call | None = None  # what it is an argument of, and may call it: `self.scored(f)`
-    node: ast.Name | ast.Attribute | None = None  # what names it
 
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
@@ -103,12 +99,6 @@ def _may_mean(reference: Reference, owner: ast.ClassDef | None) -> bool:
     return reference.is_attribute == (owner is not None) or reference.scopes[-1] is owner
 
 
-def is_on_self(reference: Reference, owner: ast.ClassDef) -> bool:
-    """Whether a method is called by its own class: `self.name(...)`."""
-    function = reference.call and reference.call.func
-    return owner in reference.scopes and isinstance(function, ast.Attribute) and read_name(function.value) == "self"
-
-
 def _collect(statements: list[ast.stmt], scopes: tuple[Scope, ...], search: _Search) -> None:
     for statement in spanning(statements, search.rows):
         inner = (*scopes, statement) if isinstance(statement, (ast.ClassDef, *FUNCTIONS)) else scopes
@@ -143,12 +133,10 @@ _NOWHERE = ast.Pass()
 
 def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> None:
     called: set[int] = set()
-    given_to: dict[int, ast.Call] = {}  # the call that an argument stands in
     stack = [root]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
-            given_to.update((id(argument), node) for argument in arguments_of(node))
             name = last_name(node.func)
             submitted = last_name(node.args[0]) if node.args and name == "submit" else None
             meant = {name: node.func} | ({submitted: node.args[0]} if node.args and name == "submit" else {})
@@ -156,27 +144,10 @@ def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> Non
                 if name is not None:
                     called.add(id(function))
                     is_attribute = isinstance(function, ast.Attribute)
-                    named = function if isinstance(function, (ast.Name, ast.Attribute)) else None
-                    reference = Reference(node, (), _NOWHERE, is_attribute, name == submitted, node=named)
+                    reference = Reference(node, (), _NOWHERE, is_attribute, name == submitted)
                     found.setdefault(name, []).append(reference)
         elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
             is_attribute = isinstance(node, ast.Attribute)
-            passed_to = given_to.get(id(node))
-            reference = Reference(None, (), _NOWHERE, is_attribute, passed_to=passed_to, node=node)
+            reference = Reference(None, (), _NOWHERE, is_attribute)
             found.setdefault(last_name(node) or "", []).append(reference)
         stack.extend(children_of(node))
-
-
-def calls_of_objects(module: Module, owner: ast.ClassDef) -> list[Reference]:
-    """The calls of names, and of attributes, under which an object of a class is kept: `stop = EarlyStopping()`, and
-    `stop(loss)`, which means its `__call__`, somewhere else."""
-    return module.derived_of(_calls_of_objects, owner.name)
-
-
-def _calls_of_objects(module: Module, cls: str) -> list[Reference]:
-    places = places_that_name(module, cls)
-    made = (each.statement for each in places if each.call and not each.is_attribute and not each.is_submitted)
-    stores = (each for statement in made for each in stores_of(statement) if each.rebinds)
-    names = sorted({name for each in stores if (name := last_name(each.target)) is not None})
-    called = (each for name in names for each in places_that_name(module, name) if each.call is not None)
-    return [each._replace(is_attribute=True) for each in called if not each.is_submitted]
