@@ -46,7 +46,7 @@ TENSOR_TYPES = {
     "BoolTensor": "bool",
 }
 
-
+# A module of a file that shows it is not known to stay frozen.
 THAWS = r"requires_grad_\((?:True)?\)|requires_grad[ \t]*=[ \t]*True|unfreeze"
 
 

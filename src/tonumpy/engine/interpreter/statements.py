@@ -1,4 +1,4 @@
-"""Runs statements forward: branches are joined, loops are gone through twice at most."""
+"""Runs statements forward: branches are joined, loops are gone through twice, or once more."""
 
 from __future__ import annotations
 
@@ -269,7 +269,8 @@ def _while(frame: Frame, node: ast.While) -> None:
 def _loop(
     frame: Frame, node: ast.For | ast.AsyncFor | ast.While, enter: Callable[[], None], *, is_endless: bool = False
 ) -> None:
-    """The body once, and once more where it has changed what it reads."""
+    """The body once, and once more where it has changed what it reads. What is on another device, or has grad, after
+    that as well is unknown in a last round."""
     before = frame.env
     breaks, continues = frame.breaks, frame.continues
     left: Environment | None = None
@@ -291,9 +292,7 @@ def _loop(
             if not (changing := _still_changing(before, again)):
                 before = again
                 break
-            again |= {
-                name: join(again[name], Unknown(Reason.CUT_SHORT)) for name in changing
-            }  # and once more, whatever they become
+            again |= {name: join(again[name], Unknown(Reason.CUT_SHORT)) for name in changing}
         before = again
     frame.breaks, frame.continues = breaks, continues
     after = None if is_endless else _joined(before, None if before is None else dict(before), ended)

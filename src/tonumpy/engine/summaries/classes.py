@@ -73,7 +73,6 @@ class Classes:
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
         self._stores: dict[object, dict[str, Value]] = {}
         self._in_progress: set[object] = set()
-        self._asked: set[object] = set()  # attributes that are worked out
         self._partial = 0  # how often what a method stores was asked for while it was worked out
 
     def members(self, cls: Class) -> Members:
@@ -247,8 +246,7 @@ class Classes:
         if known is not None:
             return known
         found: Value = NOTHING if fields is None else fields.get(name, NOTHING)
-        before, partial_before, is_outermost = self._analysis.cuts, self._partial, key not in self._asked
-        self._asked.add(key)
+        before, partial_before = self._analysis.cuts, self._partial
         constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
         passed_on: set[int] = set()
         if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
@@ -263,12 +261,10 @@ class Classes:
                 found = join(found, stores.get(name, NOTHING))
         if isinstance(found, Nothing):
             found = Unknown(Reason.ATTRIBUTE)
-        if self._analysis.cuts == before and is_outermost:
+        if self._analysis.cuts == before:
             self._attributes[key] = found
             if self._partial != partial_before:  # enough for who asks now, and to be asked anew by others
                 self._analysis.provisional.append((self._attributes, key))
-        if is_outermost:
-            self._asked.discard(key)
         return found
 
     def _writers(self, owner: Class, name: str) -> list[FunctionNode]:
