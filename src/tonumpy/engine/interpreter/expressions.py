@@ -123,7 +123,7 @@ def _called(frame: Frame, node: ast.Call) -> Value:
                 value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
             value = effects.made_by_model(frame, value, function, arguments)
         effects.change_receiver(frame, function, receiver, arguments, value)
-        if isinstance(receiver, Instance) and node.args:
+        if isinstance(receiver, Instance):
             effects.change_arguments(frame, node, frame.analysis.classes.method(receiver.cls, function.attr))
     else:
         called = frame.value(function)
