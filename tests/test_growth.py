@@ -15,8 +15,6 @@ from growth_shapes import HEAD, NESTED, OF_EVERY_RULE, SHAPES, function, module,
 from tonumpy import check_source, pipeline
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.inference.memory.regions import Reference
-from tonumpy.inference.memory.state import MAX_REFERENCES, State
 from tonumpy.text.source import Source
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_other_files")]
@@ -149,31 +147,6 @@ def test_the_work_grows_with_the_depth(name: str) -> None:
     shape, deepest = NESTED[name]
     work_for(shape(2))
     assert work_for(shape(deepest // 2)) < 6 * work_for(shape(deepest // 4))
-
-
-def test_a_write_looks_at_no_more_places_than_are_followed() -> None:
-    """However many arrays share memory with other parts of the tensor."""
-
-    def work_of(n: int) -> int:
-        memory = State()
-        conversion = ast.Call(ast.Name("numpy"), [], [])
-
-        def write_parts() -> None:
-            for i in range(n):
-                memory.bind_place((f"a{i}",), frozenset([Reference(("x", i), conversion)]), (i, 0))
-                memory.write(frozenset([Reference(("x", i))]), i)
-
-        return calls_of(write_parts)
-
-    grows_with_the_code(work_of, 100)
-
-
-def test_what_may_refer_to_too_much_is_not_followed() -> None:
-    """After many loops in a row, of which each may be passed over."""
-    memory = State()
-    for n, held in ((MAX_REFERENCES, MAX_REFERENCES), (MAX_REFERENCES + 1, 0)):
-        ends = [{("y",): frozenset([Reference((f"x{i}",))])} for i in range(n)]
-        assert len(memory.joined(ends)[("y",)]) == held
 
 
 CELLS: dict[str, tuple[Callable[[int], str], int]] = {

@@ -14,7 +14,8 @@ STOREYS = """
 facts formats promises own_sinks garbage findings globs suggestions text boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
-inference.memory conversions inference detectors sinks repair phrases related rules setting_values config own_files
+detectors.forward_walk detectors.memory_regions conversions inference detectors sinks repair phrases related rules
+setting_values config own_files
 report
 judgements observed
 device_lines device_choices pipeline

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Literal, TypeVar
 
+    from tonumpy.detectors.memory_regions import Overwritten, Side
     from tonumpy.engine.knowledge.chains import Chain
     from tonumpy.engine.names.torch_transforms import Transformed
     from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.facts import Certainty, Fact
     from tonumpy.findings import Confidence
-    from tonumpy.inference.memory.regions import Side
-    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 
     _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.device_lines import Choice
     from tonumpy.engine.values.evidence import AllEvidence
     from tonumpy.findings import Finding
-    from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.judgements import Judgement
 
 _MAX_ROWS = 30  # that lead to one conversion, the nearest first

@@ -13,9 +13,8 @@ from tonumpy.text.quoted import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.detectors.memory_regions import Overwritten, Side
     from tonumpy.facts import Certainty
-    from tonumpy.inference.memory.regions import Side
-    from tonumpy.inference.memory.state import Overwritten
 
 # What to do where there is no fix that says it.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"
@@ -231,14 +230,12 @@ def shares(conversion: Conversion | ImplicitConversion) -> str:
 
 def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
     """Shared memory that is written by one side and then read by the other."""
-    call = shared.through or conversion.call
-    of_call = f" (through the call in line {shared.through.lineno})" if shared.through else ""
-    comes_round = shared.write < call.lineno  # the loop around both of them has brought the flow back there
+    comes_round = shared.write < conversion.call.lineno  # the loop around both of them has brought the flow back there
     when = " in the next iteration" if comes_round else ""
     read = "array" if written == "tensor" else "tensor"
     kept = f"and `{shared.kept_in}` still holds the {read}"
     later = kept if shared.kept_in else f"then line {shared.read} reads the changed {read}"
-    return f"{shares(conversion)}{of_call}: line {shared.write} overwrites the {written}{when}, {later}"
+    return f"{shares(conversion)}: line {shared.write} overwrites the {written}{when}, {later}"
 
 
 def overwritten_briefly(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:

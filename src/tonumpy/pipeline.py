@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.config import OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
+from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
@@ -16,7 +17,6 @@ from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
 from tonumpy.inference.completeness import Complete, complete_candidates
-from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.judgements import (
     Judgement,
     as_safe_as_callers_allow,
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tonumpy.config import Settings
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
-    from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.observed.observed_conversions import Seen
     from tonumpy.repair.operations import Operation
     from tonumpy.repair.rewrite import Repair
@@ -203,7 +203,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     module = module_of(source, settings, project)
     candidates = find_candidates(source) if of_receivers else []
     sharers = _sharers(module) if of_memory and may_hold_sharers(source.text) else []
-    sharing = cache(partial(sharing_of, module, candidates, sharers))
+    sharing = cache(partial(sharing_of, source, candidates, sharers))
     conversions = _receivers(module, candidates, of_receivers, sharing)
     found = list(_judgements(conversions, of_receivers, source, settings))
     if sharers:

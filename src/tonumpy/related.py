@@ -10,8 +10,7 @@ from tonumpy.sinks.fillings import filling_of
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.inference.memory.regions import Side
-    from tonumpy.inference.memory.state import Overwritten
+    from tonumpy.detectors.memory_regions import Overwritten, Side
 
 
 def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:
@@ -20,8 +19,6 @@ def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) ->
         return ()
     read = "array" if written == "tensor" else "tensor"
     told = [(shared.write, f"overwrites the {written}")]
-    if shared.through is not None:
-        told.append((shared.through.lineno, "calls the function that converts"))
     told.append((shared.read, f"`{shared.kept_in}` still holds the {read}" if shared.kept_in else f"reads the {read}"))
     return tuple(Ground("code", "memory", "", message, filename, row) for row, message in told if row)
 

@@ -7,12 +7,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
+from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation
-from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
 from tonumpy.related import of_written_array, of_written_tensor
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Settings
     from tonumpy.conversions import Conversion, ImplicitConversion
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.module import Module
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Finding, Position
-    from tonumpy.inference.memory.sharing import Sharing
     from tonumpy.sinks.known import Argued
     from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
     from tonumpy.text.source import Source
@@ -84,7 +84,7 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     found, seen = _found(source, settings, project), _seen(source, settings)
     module = module_of(source, settings, project)
     places = _places(module, row)
-    sharing = cache(partial(sharing_of, module, places.candidates, places.sharers))
+    sharing = cache(partial(sharing_of, source, places.candidates, places.sharers))
     known = _known(module, places, settings, sharing)
     sharers = infer_sharers(module, places.sharers, sharing()) if places.sharers else []
     traced_module = module_of(source, settings, project)

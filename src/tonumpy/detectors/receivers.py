@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tonumpy.conversions import Conversion
 from tonumpy.detectors.cpu_programs import CpuOnly
 from tonumpy.detectors.lost_gradients import loses_gradient
+from tonumpy.detectors.shared_calls import brings_back, copies_in
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.engine.knowledge.habits import is_named
@@ -40,19 +41,16 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-from tonumpy.inference.memory.sharers import brings_back, copies_in
-from tonumpy.text.candidates import find_calls
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from collections.abc import Sequence as Items
 
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.module import Module
     from tonumpy.facts import Certainty, Fact
-    from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Candidate
 
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
@@ -94,7 +92,7 @@ def infer(
         for each in found
         if each is not None
     ]
-    return _with_sharing(module, sharing, torch_tensors)
+    return _with_sharing(sharing, torch_tensors)
 
 
 def _is_surely_none(module: Module, receiver: Value) -> bool:
@@ -102,32 +100,17 @@ def _is_surely_none(module: Module, receiver: Value) -> bool:
     return module.frameworks.has_rivals or not may_be(receiver, Unknown)
 
 
-def _with_sharing(module: Module, sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
+def _with_sharing(sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
     """The same with what is written through shared memory, for the conversions that may share it."""
     return [
         each
         if each.copies or each.on_cpu is False or each.certainty == "possible"
         else each._replace(
-            tensor_written=first_shared(module, sharing().of_tensors.get(each.candidate.call, ())),
-            array_written=first_shared(module, sharing().of_arrays.get(each.candidate.call, ())),
+            tensor_written=sharing().of_tensors.get(each.candidate.call),
+            array_written=sharing().of_arrays.get(each.candidate.call),
         )
         for each in conversions
     ]
-
-
-def first_shared(module: Module, found: Iterable[Overwritten]) -> Overwritten | None:
-    return next((each for each in found if each.through is None or _may_share(module, each.through)), None)
-
-
-def _may_share(module: Module, call: ast.Call) -> bool:
-    """Whether what the function that converts is given in this call may be a tensor on the CPU."""
-    seen = observe(module, find_calls(module.source, [call.lineno], lambda other: other is call)).get(id(call))
-    if seen is None:
-        return True
-    given = seen.arguments.values()
-    if any(isinstance(part, Tensor) and part.on_cpu is False for value in given for part in members(value)):
-        return False
-    return not given or not all(isinstance(part, (NonTensor, Constant)) for value in given for part in members(value))
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:

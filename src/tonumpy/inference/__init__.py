@@ -3,5 +3,4 @@
 completeness.py              candidates that neither grad nor device can make raise
 back_in_torch.py             whether torch uses what NumPy makes of a tensor
 array_flow.py                what the names of a function are made of, for these and for arguments
-memory/                      what shares memory with what, and who writes it
 """

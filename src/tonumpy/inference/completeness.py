@@ -16,7 +16,7 @@ from tonumpy.text.syntax import own_expressions, statements_of, walk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.inference.memory.sharing import Sharing
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.receivers import infer
-from tonumpy.inference.memory.sharing import Sharing
 from tonumpy.observed.sites import Sites
 from tonumpy.pipeline import implicit_conversions, span_of
 from tonumpy.text.candidates import ReturnSite, Site, call_span

@@ -3,15 +3,12 @@
 ## What it does
 
 Reports an array that is still read after the tensor it shares memory with was overwritten in place: by `x[...] =` or `x
-+=`, by a method that ends in `_`, by `out=x`, by a collective of `torch.distributed`; for a parameter by an optimizer's
-`step()`, by `load_state_dict()` or by `torch.nn.init`; for a grad by `clip_grad_norm_()` and
-`zero_grad(set_to_none=False)`.
++=`, by a method that ends in `_` or by `out=x`; for a parameter by an optimizer's `step()`, by `load_state_dict()` or
+by `torch.nn.init`.
 
-The conversion, the write and the read must all be visible: in the function itself or in one of the same module that it
-calls; the write also in a function imported from the same repository. A function that converts and writes what it is
-given, and gives something back, is followed to what its callers in the module read afterwards. In a loop the write may
-come before the conversion: the next iteration overwrites what this one keeps. Branches that exclude each other are told
-apart if they test a flag, or `args.mode == "eval"`, that nothing changes.
+The conversion, the write and the read must stand in one function. Of the functions that it calls only one thing is
+known: that a function of the same module steps an optimizer. In a loop the write may come before the conversion: the
+next iteration overwrites what this one keeps. The branches of one `if` are told apart.
 
 NumPy's functions that share memory with a CPU tensor count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
 `np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's functions that share memory with an

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.detectors.receivers import first_shared
+from tonumpy.detectors.memory_walk import sharing_of
+from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, may_be
 from tonumpy.engine.values.values import Symbol, Tensor
-from tonumpy.inference.memory.sharers import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
-from tonumpy.inference.memory.sharing import sharing_of
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.names import last_name
 
@@ -20,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as Items
 
     from tonumpy.conversions import ImplicitConversion
+    from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.module import Module
     from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
-    from tonumpy.inference.memory.sharing import Sharing
-    from tonumpy.inference.memory.state import Overwritten
     from tonumpy.text.candidates import Site
 
 # What torch makes of an array.
@@ -40,7 +38,7 @@ def sharers_in(module: Module) -> list[Site]:
     of_numpy = [site for site in sites if side_of(site.call) == "array"]
     if not of_numpy:
         return sites
-    shown = {id(each.site) for each in infer_sharers(module, of_numpy, sharing_of(module, (), of_numpy))}
+    shown = {id(each.site) for each in infer_sharers(module, of_numpy, sharing_of(module.source, (), of_numpy))}
     return [site for site in sites if side_of(site.call) == "tensor" or id(site) in shown]
 
 
@@ -52,15 +50,9 @@ def infer_sharers(module: Module, sites: Items[Site], sharing: Sharing) -> list[
     for site in written:
         conversion = _conversion(site, observed)
         if conversion is not None:
-            tensor_written = _first(module, site, sharing.of_tensors)
-            array_written = _first(module, site, sharing.of_arrays)
+            tensor_written, array_written = sharing.of_tensors.get(site.call), sharing.of_arrays.get(site.call)
             found.append(conversion._replace(tensor_written=tensor_written, array_written=array_written))
     return found
-
-
-def _first(module: Module, site: Site, found: dict[ast.Call, list[Overwritten]]) -> Overwritten | None:
-    written = found.get(site.call, [])
-    return next(iter(written), None) if side_of(site.call) == "tensor" else first_shared(module, written)
 
 
 def _observed(module: Module, sites: Items[Site]) -> Observations:

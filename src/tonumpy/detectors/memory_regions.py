@@ -1,0 +1,131 @@
+"""Memory as a path of steps (`x[0]`, each item of `batches`, `model.weight`), what refers to it, and what overlaps.
+
+What is not plainly the same memory, or a part of it, is taken for other memory, of which nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from tonumpy.detectors.forward_walk import Path
+
+    Side = Literal["array", "tensor"]
+
+PARAMETERS = ".parameters()"  # all that an optimizer writes
+GRAD = ".grad"
+NEW = "new "  # begins the name of memory that is made here
+_COPY_OF_ARRAY = "flatten()"  # a tensor's is a view
+_MAX_STEPS = 6  # what is selected further in counts as the whole of it
+
+# `.name` is an attribute, `['name']` a key: each leads to another object. All others are parts and views: `view(-1)`.
+Step = str | int
+Memory = tuple[Step, ...]  # the first is the name
+
+
+class Overwritten(NamedTuple):
+    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept."""
+
+    write: int
+    read: int
+    kept_in: str | None = None
+
+
+class Sharing(NamedTuple):
+    """For the call of each conversion: a write to the tensor that shows in the array, and one to the array that shows
+    in the tensor, whichever of the two was there first."""
+
+    of_tensors: dict[ast.Call, Overwritten]
+    of_arrays: dict[ast.Call, Overwritten]
+
+
+class Write(NamedTuple):
+    """A write: its row, the branches around it, the memory, and the conversion and side of what it is written by."""
+
+    row: int
+    path: Path
+    memory: Memory
+    conversion: ast.Call | None
+    side: Side | None
+
+
+class Reference(NamedTuple):
+    """Memory that a name may refer to, and the conversion by which it does; None where it holds what was there first.
+
+    `side`: what the conversion has made; None where there was none, and it is the other of the two.
+    `path`: the branches around the conversion. `written`: how the memory was written since through the other side.
+    """
+
+    memory: Memory
+    conversion: ast.Call | None = None
+    side: Side | None = None
+    path: Path = ()
+    written: Write | None = None
+
+    def converted(self, conversion: ast.Call, side: Side, path: Path) -> Reference | None:
+        """Return what a conversion makes of it; None where that is new memory."""
+        if side == "tensor" and self.side is not None:
+            return Reference(self.memory) if self.side == "array" else self
+        if self.side == "array" or (side == "tensor" and _COPY_OF_ARRAY in self.memory):
+            return None
+        return Reference(self.memory, conversion, side, path)
+
+
+References = frozenset[Reference]
+NOTHING: References = frozenset()
+
+
+def is_member(step: Step) -> bool:
+    """True if a step leads to another object, whose memory is not a part of the first one's."""
+    return isinstance(step, str) and step[0] in ".["
+
+
+def is_whole_item(step: Step) -> bool:
+    """True for one item, all of it: by its number, or of a loop."""
+    return isinstance(step, int) or step.startswith("item ")
+
+
+def is_parameter(memory: Memory) -> bool:
+    return GRAD not in memory and any(step in (PARAMETERS, ".weight", ".bias") for step in memory)
+
+
+def overlap(one: Memory, other: Memory) -> bool:
+    """True if one is the other, or a part of it."""
+    short, long = sorted((one, other), key=len)
+    return long[: len(short)] == short and not any(map(is_member, long[len(short) :]))
+
+
+def are_apart(one: Path, other: Path) -> bool:
+    """True if different outcomes of one test lead to both, so that no run that nothing else decides comes to both."""
+    length = min(len(one), len(other))
+    return one[:length] != other[:length]
+
+
+def selected(references: References, steps: tuple[Step, ...]) -> References:
+    """Return a part of what they refer to; another part's writes do not concern it."""
+    found = set()
+    for each in references:
+        memory = (*each.memory, *steps)[:_MAX_STEPS]
+        is_written = each.written is not None and overlap(memory, each.written.memory)
+        found.add(each._replace(memory=memory, written=each.written if is_written else None))
+    return frozenset(found)
+
+
+def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
+    """Return the steps of `[index]` where that is a view or a key; None for any other index, which may copy."""
+    if isinstance(index, ast.Tuple):
+        parts = [steps_of_index(part) for part in index.elts]
+        return None if None in parts else tuple(step for part in parts if part is not None for step in part)
+    if isinstance(index, ast.Slice):
+        whole = index.lower is index.upper is index.step is None
+        return () if whole else (f"slice({ast.unparse(index)})",)
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and isinstance(index.operand, ast.Constant):
+        return (-index.operand.value,) if type(index.operand.value) is int else None
+    if not isinstance(index, ast.Constant):
+        return None
+    if type(index.value) is int:
+        return (index.value,)
+    return (f"[{index.value!r}]",) if isinstance(index.value, str) else (f"index({index.value!r})",)
