@@ -1,11 +1,12 @@
 """Findings as lines for people and editors: `path:row:column: CODE message (fix: ...)`.
 
-A line has at most `WIDTH` characters, what and why first; the format `full` has the rest. A long path is never cut, and
-takes no more from the message than its last clauses and the repair.
+A line has at most `WIDTH` characters, what and why first; the format `full` has the rest. A path is never cut: where
+it has more than `LONG_PATH` characters, the line is longer by as many.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tonumpy.report import Report, count_codes, rule_names
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
 
 FOR_PEOPLE = True
 WIDTH = 120
-_CLEAR_FROM_CODE = (" on a tensor,", " on a possible tensor,")  # `.numpy()` says it: ".numpy(), maybe on a GPU"
+LONG_PATH = 60
+# What the code of the rule says already, or another format says, in the order in which it is left out.
+_CLEAR_FROM_CODE = (
+    (r" on a (possible )?tensor,", ","),
+    (r"^`\.numpy\(\)` without ", "without "),
+    (r" \([^`]*?, maybe a GPU\)", ""),
+    (r" chosen at run time$", ""),
+    (r" on a tensor within ", " within "),
+    (r" converts a tensor ", ": "),
+    (r"^`\.numpy\(\)`, ", ""),
+)
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -45,25 +56,25 @@ def _line(finding: Finding, fixable: bool) -> str:
     place = f"{BOLD}{visible_path(finding.filename)}{PLAIN}{colon}{cell}{row}{colon}{column}{colon}"
     mark = f" [{CYAN}*{PLAIN}]" if fixable else ""
     head = f"{place} {RED}{finding.code}{PLAIN}{mark} "
-    taken, path = len(without_colour(head)), len(visible_path(finding.filename))
     message = visible(finding.brief or finding.message)
     repair = "" if finding.fix is None else visible(finding.fix.told)
+    taken, path = len(without_colour(head)), len(visible_path(finding.filename))
     if repair and taken + len(message) + 1 + len(repair) <= WIDTH:
         return f"{head}{message} {DIM}{repair}{PLAIN}\n"
-    return f"{head}{_shortened(message, WIDTH - taken, WIDTH - taken + path)}\n"
+    return f"{head}{_shortened(message, WIDTH - taken + max(0, path - LONG_PATH))}\n"
 
 
-def _shortened(message: str, width: int, most: int) -> str:
-    """The message less its last clauses, where it is longer than `width`, and cut where it is still longer than
-    `most`."""
+def _shortened(message: str, width: int) -> str:
+    """Return the message without its last clauses, then without what its code says already, then cut to `width`."""
     for mark in ("; ", ": "):
         while len(message) > width and (clause := message.rpartition(mark)[0]) and clause.count("`") % 2 == 0:
             message = clause
-    for words in _CLEAR_FROM_CODE if len(message) > width else ():
-        message = message.replace(words, ",")
-    if len(message) <= most:
+    for pattern, shorter in _CLEAR_FROM_CODE:
+        if len(message) > width:
+            message = re.sub(pattern, shorter, message)
+    if len(message) <= width:
         return message
-    cut = message[: most - 1].rpartition(" ")[0]
+    cut = message[: width - 1].rpartition(" ")[0]
     return f"{cut}{'`' * (cut.count('`') % 2)}…"
 
 
