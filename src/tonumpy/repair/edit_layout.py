@@ -22,7 +22,6 @@ from tonumpy.repair.operations import (
     ReplaceFunction,
     describe,
 )
-from tonumpy.text.bytes_read import are_bytes_read
 from tonumpy.text.candidates import is_placed
 from tonumpy.text.object_arrays import may_keep_objects
 
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
 _GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
 _SPACE = " \t\f"
 _OF_DTYPE = frozenset(("float", "cfloat", "dequantize"))  # links that change the bytes of the array
+_READS_BYTES = (
+    r"tobytes|tofile|tostring|nbytes|itemsize|hashlib|struct|memoryview|bytearray|sendall|\.write\("
+)
 
 
 class MisplacedError(Exception):
@@ -83,7 +85,7 @@ def _applicability(
         return "safe" if keep_value and not may_keep_objects(conversion.site.call) else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
-    if _changes_what_is_read(conversion, operations):
+    if _changes_what_is_read(conversion, operations, source):
         return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
 
@@ -102,10 +104,10 @@ def _note(
     return ""
 
 
-def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...]) -> bool:
-    """True if the array gets another dtype where its bytes are read, or which may not hold its values."""
+def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> bool:
+    """True if the array gets another dtype in a file that reads bytes, or one that may not hold its values."""
     widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
-    return widens and (are_bytes_read(conversion.candidate) or not is_widened_safely(conversion.dtype))
+    return widens and (source.says(_READS_BYTES) or not is_widened_safely(conversion.dtype))
 
 
 def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:

@@ -41,8 +41,8 @@ GPU memory. `float32` holds every `bfloat16` and `float8` exactly.
 ## Fix safety
 
 Safe, as the conversion raised before; unsafe where the dtype may be another than `float32` that NumPy has, such as
-`float16`, which would become `float32`, and where the bytes or the dtype of the array are read (`tobytes`, `.nbytes`,
-a hash, a socket): those of `float32` are others, and `.view(torch.uint8)` keeps them. The fix adds `.float()`,
+`float16`, which would become `float32`, and in files that read bytes (`tobytes`, `.nbytes`, `hashlib`, `struct`, ...):
+those of `float32` are others, and `.view(torch.uint8)` keeps them. The fix adds `.float()`,
 `.cfloat()` for `complex32` (`.float()` would drop the imaginary part) or `.dequantize()` for quantized tensors. torch
 has no such method for packed dtypes such as `float4_e2m1fn_x2`.
 """
@@ -55,7 +55,6 @@ from typing import TYPE_CHECKING
 from tonumpy.engine.values.dtypes import is_choice, link_of_dtype, may_lack
 from tonumpy.phrases import dtype_chosen, lacking_choices
 from tonumpy.repair.operations import AddLinks
-from tonumpy.text.bytes_read import are_bytes_read
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
@@ -80,13 +79,9 @@ def check(conversion: Conversion) -> str | None:
     if not may_lack(dtype):
         return None
     if is_choice(dtype):
-        told = f"`.numpy()` on a tensor of a dtype chosen at run time: {dtype_chosen(dtype)}"
-    else:
-        what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
-        told = f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
-    if dtype != "quantized" and are_bytes_read(conversion.candidate):
-        return f"{told}; the same bytes are those of `.view(torch.uint8)`"
-    return told
+        return f"`.numpy()` on a tensor of a dtype chosen at run time: {dtype_chosen(dtype)}"
+    what = "a quantized tensor" if dtype == "quantized" else f"a tensor of dtype `{dtype}`"
+    return f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
 
 
 def brief(conversion: Conversion) -> str:
