@@ -204,11 +204,3 @@ def test_a_habit_that_there_is_not(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
     done = run_tonumpy("check", "m.py")
     assert done.code == 2
     assert "unknown habit `lable-name`; did you mean `label-name`?" in done.err
-
-
-def test_a_habit_that_there_is_no_more(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[tool.tonumpy]\ndisable-habits = ["dtype-name"]\n')
-    (tmp_path / "m.py").write_text("import torch\n")
-    done = run_tonumpy("check", "m.py")
-    assert done.code == 0
-    assert "warning: disable-habits: `dtype-name` is no longer believed" in done.err

@@ -66,7 +66,6 @@ def test_each_way_and_each_name(project: Path, run_tonumpy: RunTonumpy) -> None:
     assert done.err == ""
 
 
-UNUSED = "is unused: no file of this run imports, reads or calls it"
 PACKAGE = {
     "mylib/__init__.py": "from ._c import load, Reader\n",
     "mylib/io.py": "def show(x):\n    return x\n\n\ndef save(x):\n    return x\n",
@@ -90,13 +89,6 @@ converts = 0
 function = 'mylib.io.save'
 converts = 0
 """
-ROWS = [
-    ("pyproject.toml:5: [tool.tonumpy] promises", "mylib.lod"),
-    ("pyproject.toml:5: [tool.tonumpy] promises", "mylib.Reader.raed"),
-    ("pyproject.toml:5: [tool.tonumpy] promises", "mylib.Raeder.read"),
-    ("pyproject.toml:15: [tool.tonumpy] sinks", "mylib.io.save"),
-]
-WARNINGS = "".join(f"tonumpy: warning: {place}: `{name}` {UNUSED}\n" for place, name in ROWS)
 
 
 @pytest.fixture
@@ -106,28 +98,6 @@ def library(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     (tmp_path / "pyproject.toml").write_text(SETTINGS)
     return tmp_path
-
-
-def test_what_matches_nothing_is_told_as_unused(library: Path, run_tonumpy: RunTonumpy) -> None:
-    done = run_tonumpy("check")
-    assert (done.code, done.out.strip(), done.err) == (0, "[]", WARNINGS)
-    assert run_tonumpy("fix", str(library)).err == WARNINGS
-    (library / "more.py").write_text("from mylib.io import save\n")
-    assert run_tonumpy("check").err.count("\n") == len(ROWS) - 1
-
-
-@pytest.mark.parametrize("paths", [["use.py"], ["mylib"], ["--isolated"], ["--stdin-filename", "use.py", "-"]])
-def test_nothing_is_told_where_not_all_is_looked_at(library: Path, run_tonumpy: RunTonumpy, paths: list[str]) -> None:
-    assert library.exists()
-    assert run_tonumpy("check", *paths).err == ""
-
-
-def test_the_rows_of_a_file_that_is_extended(library: Path, run_tonumpy: RunTonumpy) -> None:
-    (library / "pyproject.toml").rename(library / "base.toml")
-    (library / "pyproject.toml").write_text('[tool.tonumpy]\nextend = "base.toml"\n')
-    assert run_tonumpy("check").err.splitlines()[0] == (
-        f"tonumpy: warning: pyproject.toml: [tool.tonumpy] promises: `mylib.lod` {UNUSED}"
-    )
 
 
 def test_what_is_kept_is_looked_at_again_where_a_stub_changes(library: Path, run_tonumpy: RunTonumpy) -> None:

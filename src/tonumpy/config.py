@@ -100,14 +100,6 @@ class Settings(NamedTuple):
 
         return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
 
-    def switched_off_in_vain(self) -> list[str]:
-        """The habits that are switched off, and that only earlier versions had."""
-        if not self.disable_habits:
-            return []
-        from tonumpy.engine.knowledge.habits import RETIRED  # saves start-up
-
-        return [habit for habit in self.disable_habits if habit in RETIRED]
-
     def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
         """How these rules repair: strict asks for both links, whatever is needed."""
         is_strict = any(rule.code == STRICT_CODE for rule in rules)
@@ -209,12 +201,6 @@ class Configuration:
             self._everywhere = (combine(_read_named(config), line), config)
         elif isolated:
             self._everywhere = (combine({}, line), None)
-
-    @property
-    def has_rows(self) -> bool:
-        """True if there are promises or own sinks in any of the settings that were asked for."""
-        found = self._folders.values() if self._everywhere is None else (self._everywhere,)
-        return any(settings.promises or settings.sinks for settings, _ in found)
 
     def settings_in(self, folder: str) -> Settings:
         return self.governed(folder)[0]

@@ -102,11 +102,11 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
     """Identifiers of habits; ValueError for one that there is not."""
     habits = _strings(value)
     if habits:
-        from tonumpy.engine.knowledge.habits import RETIRED, habit_ids  # saves start-up
+        from tonumpy.engine.knowledge.habits import habit_ids  # saves start-up
 
         known = habit_ids()
         for habit in habits:
-            if habit not in known and habit not in RETIRED:
+            if habit not in known:
                 raise ValueError(f"unknown habit `{habit}`{known_word(habit, known)}")
     return habits
 

@@ -327,8 +327,6 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
         streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
-    for habit in configuration.settings_in("").switched_off_in_vain():
-        streams.write(f"tonumpy: warning: disable-habits: `{habit}` is no longer believed\n", sys.stderr)
     observed = configuration.settings_in("").observed
     if observed:
         from tonumpy.observed.record import read_record  # only where there is one: start-up
@@ -359,16 +357,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
         if result_cache is not None:
             _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
             result_cache.save()
-    if stdin is None and configuration.has_rows:
-        _warn_of_unused_rows(arguments, files, configuration)
     return Run(outcomes, errors, stdin, files)
-
-
-def _warn_of_unused_rows(arguments: argparse.Namespace, files: list[str], configuration: Configuration) -> None:
-    from tonumpy.frontends.unused_rows import unused_rows  # only where there are such: start-up
-
-    for warning in unused_rows(arguments.paths or [os.curdir], files, configuration):
-        streams.write(f"tonumpy: warning: {streams.visible(warning)}\n", sys.stderr)
 
 
 def _given_on_stdin(arguments: argparse.Namespace, configuration: Configuration) -> list[str]:

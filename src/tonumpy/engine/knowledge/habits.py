@@ -116,13 +116,6 @@ HABITS = (
     ),
 )
 _PATTERNS = {habit.id: re.compile(habit.pattern) for habit in HABITS if habit.pattern}
-# What earlier versions believed: a configuration may still switch these off.
-RETIRED = frozenset(
-    "answer-of-pair callback-on-cpu callers-in-scripts company-of-data cpu-alone cpu-argument cpu-function"
-    " datasets-name default-device detaching-function dtype-name flag-of-several formula-function function-of-data"
-    " generation-keywords gradient-name no-other-device objective-function registered-buffer sample-of-distribution"
-    " settings-object".split()
-)
 
 
 @lru_cache(maxsize=16384)
