@@ -53,18 +53,15 @@ def with_unsafe_fix(judgement: Judgement) -> Judgement:
 
 
 def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
-    """Without the conversions whose errors the code around wants; a fix is unsafe where only some calls want them."""
+    """Without the conversions whose errors the code around wants."""
     wanted = WantedErrors(source.tree, source.text)
-    kept = []
-    for judgement in judgements:
-        finding, conversion = judgement.finding, judgement.conversion
-        if conversion is None or not finding.code.startswith(_OF_ERRORS):
-            kept.append(judgement)
-            continue
-        often = wanted.wants(node_of(conversion), conversion.errors_raised)
-        if often != "always":
-            kept.append(with_unsafe_fix(judgement) if often == "sometimes" else judgement)
-    return kept
+    return [
+        each
+        for each in judgements
+        if each.conversion is None
+        or not each.finding.code.startswith(_OF_ERRORS)
+        or not wanted.wants(node_of(each.conversion), each.conversion.errors_raised)
+    ]
 
 
 def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> list[Judgement]:

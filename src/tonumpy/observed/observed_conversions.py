@@ -242,7 +242,7 @@ def _is_handled(source: Source, place: Candidate | Site | OperationSite, sightin
     error = sighting.observed.error.partition(":")[0]
     if not error:
         return False
-    if WantedErrors(source.tree, source.text).wants(place.call, frozenset((error,))) == "always":
+    if WantedErrors(source.tree, source.text).wants(place.call, frozenset((error,))):
         return True
     return error in errors_made_good(place.scopes[-1], place.call)
 

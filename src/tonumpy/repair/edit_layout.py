@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 _GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
 _SPACE = " \t\f"
 _OF_DTYPE = frozenset(("float", "cfloat", "dequantize"))  # links that change the bytes of the array
-_READS_BYTES = (
-    r"tobytes|tofile|tostring|nbytes|itemsize|hashlib|struct|memoryview|bytearray|sendall|\.write\("
-)
+_READS_BYTES = r"tobytes|tofile|tostring|nbytes|itemsize|hashlib|struct|memoryview|bytearray|sendall|\.write\("
 
 
 class MisplacedError(Exception):

@@ -10,27 +10,25 @@ import ast
 import builtins
 import re
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Literal
 
     Catches = Callable[[ast.expr], bool]
     Path = Sequence[ast.AST]
-    Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     # "wanted": the code fails without the error; "answered": the error is the only use of the call; "made good": the
     # handler converts in another way; "dropped": the program goes on without it.
     Treatment = Literal["wanted", "answered", "made good", "dropped"]
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
 OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
-_MAY_EXPECT = re.compile(r"raises|Raises|failUnless")
-_MAY_WANT = re.compile(rf"{_MAY_EXPECT.pattern}|except|xfail|expectedFailure")
+_MAY_WANT = re.compile(r"raises|Raises|failUnless|except|xfail|expectedFailure")
 
 _EXPECT = frozenset(
     "raises assertRaises assertRaisesRegex assertRaisesRegexp assertRaisesMessage assert_raises assert_raises_regex"
@@ -38,24 +36,10 @@ _EXPECT = frozenset(
 )
 _CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
-_FAILING_CALLS = (("assertTrue", False), ("assert_", False), ("assertFalse", True))
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
-_LOOPS = (ast.For, ast.AsyncFor)
 _MAX_FOLLOWED = 3  # from a function to the calls of it, and so on
 _MAX_USES = 40  # of a function: more cost time, and are not of a test
-_WORDS_OF_TORCH = frozenset(
-    "can call numpy tensor tensors that requires require grad use detach instead convert cuda mps xpu meta device type"
-    " cpu copy the host memory first has conjugate negative bit set resolve conj neg got unsupported scalartype scalar"
-    " bfloat bfloat16 float8 layout sparse coo csr mkldnn dense not strided storage".split()
-)
-
-
-class Expected(NamedTuple):
-    """An error that a `pytest.raises(...)` or the like waits for; `kind` is None for every error."""
-
-    kind: ast.expr | None
-    match: ast.expr | None
 
 
 def treatment(path: Path, catches: Catches) -> Treatment | None:
@@ -71,36 +55,33 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
         if isinstance(node, _WITHS):
             found = _of_contexts(node, inner, path[: depth + 1], catches)
         elif isinstance(node, ast.Call):
-            found = _of_callable(node, inner, path, catches)
+            found = "wanted" if _is_run_for_error(node, inner, path, catches) else None
         elif isinstance(node, TRIES) and is_called_here and any(each is inner for each in node.body):
             handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
             if handler is not None:
                 found = _of_handler(node, handler, path, depth)
-                if found is None:
-                    catches = catches if _raises_same(handler) else lambda _: True
+                if found is None and not _raises_same(handler):
+                    catches = _catches_all
         elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
-            found = _of_marks(node, catches)
+            found = "wanted" if _is_marked(node, catches) else None
             is_called_here = is_called_here and not isinstance(node, SCOPES)
         if found is not None:
             return found
     return None
 
 
+def _catches_all(_: ast.expr) -> bool:
+    return True
+
+
 @lru_cache(maxsize=4)  # rules and phrases ask many times of one conversion; more would keep trees in memory
 def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
     """`OF_GRAD`, `OF_DEVICE`, both or neither: the errors for which a handler in a scope converts in another way."""
-    if not _holds_handlers(scope):
-        return frozenset()
     path = path_to(scope, call)
     if not any(isinstance(node, TRIES) for node in path):
         return frozenset()
     errors = (OF_GRAD, OF_DEVICE)
     return frozenset(each for each in errors if treatment(path, catcher(path, frozenset((each,)))) == "made good")
-
-
-@lru_cache(maxsize=4)
-def _holds_handlers(scope: ast.AST) -> bool:
-    return any(isinstance(node, TRIES) for node in walk(scope))
 
 
 class WantedErrors:
@@ -109,56 +90,48 @@ class WantedErrors:
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._tree, self._text = tree, text
 
-    def wants(self, call: ast.AST, errors: frozenset[str]) -> Literal["always", "sometimes", "never"]:
-        """How often the code wants one of these errors from a call; of a function that several calls reach, "sometimes"
-        if only some of them want it."""
-        if not self._may_want:
-            return "never"
-        return self._wants(path_to(self._tree, call), errors, 0)
+    def wants(self, call: ast.AST, errors: frozenset[str]) -> bool:
+        """True if the code wants one of these errors from a call, or from one call of the function that it is in."""
+        return _MAY_WANT.search(self._text) is not None and self._wants(path_to(self._tree, call), errors, 0)
 
-    def _wants(self, path: Path, errors: frozenset[str], followed: int) -> Literal["always", "sometimes", "never"]:
+    def _wants(self, path: Path, errors: frozenset[str], followed: int) -> bool:
         found = treatment(path, catcher(path, errors))
-        if found == "wanted" or (found == "answered" and not followed):
-            return "always"
-        if found is not None:
-            return "never"
-        uses, is_handled_enough = self._uses(path)
-        if not uses or followed == _MAX_FOLLOWED:
-            return "sometimes" if _has_marked_cases(path, catcher(path, errors)) else "never"
-        answers = set()
-        for use in uses:
-            used_at = path_to(self._tree, use)
-            is_handled = is_handled_enough and treatment(used_at, catcher(used_at, errors)) is not None
-            answers.add("always" if is_handled else self._wants(used_at, errors, followed + 1))
-        return "always" if answers == {"always"} else "never" if answers == {"never"} else "sometimes"
+        if found is not None or followed == _MAX_FOLLOWED:
+            return found == "wanted" or (found == "answered" and not followed)
+        return any(self._wants(path_to(self._tree, use), errors, followed + 1) for use in self._uses(path))
 
-    def _uses(self, path: Path) -> tuple[list[ast.AST], bool]:
-        """The uses of the innermost function around a node; whether a handler for every error there is enough, as it is
-        for the jobs of a loop."""
+    def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
+        """The uses of the innermost function around a node; of a lambda, those of the names that it gets around it."""
         for depth in range(len(path) - 1, 0, -1):
             node = path[depth]
             if isinstance(node, FUNCTIONS) and depth + 1 < len(path) and isinstance(path[depth + 1], ast.stmt):
                 kind = ast.Attribute if isinstance(path[depth - 1], ast.ClassDef) else ast.Name
-                uses: list[ast.AST] = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
-                return (uses if len(uses) <= _MAX_USES else []), False
+                uses = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
+                return uses if len(uses) <= _MAX_USES else []
             if isinstance(node, ast.Lambda):
-                return _uses_of_lambda(path[:depth])
-        return [], False
+                own = {id(each) for each in walk(_scope_of(path[:depth]))}
+                names = _names_of_lambda(path[:depth])
+                return [each for name in names for each in self._loads.get(name, ()) if id(each) in own]
+        return []
 
     @cached_property
-    def _may_want(self) -> bool:
-        return _MAY_WANT.search(self._text) is not None
-
-    @cached_property
-    def _loads(self) -> dict[str, list[ast.AST]]:
-        """The places where a name or an attribute is read, by the name; none in a text that waits for no error."""
-        found: dict[str, list[ast.AST]] = {}
-        if not _MAY_EXPECT.search(self._text):
-            return found
+    def _loads(self) -> dict[str, list[ast.Name | ast.Attribute]]:
+        """The places where a name or an attribute is read, by the name."""
+        found: dict[str, list[ast.Name | ast.Attribute]] = {}
         for node in walk(self._tree):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 found.setdefault(last_name(node) or "", []).append(node)
         return found
+
+
+def _names_of_lambda(around: Path) -> set[str]:
+    """The names of the variables, of an assignment, a loop or the cases of a test, that a lambda becomes."""
+    statement = next(each for each in reversed(around) if isinstance(each, ast.stmt))
+    if isinstance(statement, (ast.Assign, ast.For, ast.AsyncFor)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
+    texts = [each for mark in getattr(statement, "decorator_list", ()) for each in walk(mark)]
+    return {name for each in texts if isinstance(each, ast.Constant) for name in re.findall(r"\w+", str(each.value))}
 
 
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
@@ -200,15 +173,21 @@ def _values_of(name: str, path: Path) -> list[ast.expr] | None:
         }:
             return None
         if isinstance(scope, (*SCOPES, ast.Module)):
-            found = [getattr(each, "value", None) for each in statements_of(scope.body) if _binds(each, name)]
+            found = [each for each in statements_of(scope.body) if _binds(each, name)]
             if found:
-                return None if None in found else [each for each in found if each is not None]
+                values = [each.value for each in found if isinstance(each, ast.Assign)]
+                return values if len(values) == len(found) else None
     return []
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return any(each.id == name for target in targets if target is not None for each in _names_in(target))
+    names = [each for target in targets if target is not None for each in walk(target)]
+    return any(isinstance(each, ast.Name) and each.id == name for each in names)
+
+
+def _scope_of(path: Path) -> ast.AST:
+    return next(each for each in reversed(path) if isinstance(each, (*SCOPES, ast.Module)))
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
@@ -216,82 +195,59 @@ def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path
     places = [at for at, item in enumerate(statement.items) if item is inner]
     items = statement.items[: places[0]] if places else statement.items
     for item in reversed(items):
-        if any(_is_expected(each, catches) for each in _expected_by(item.context_expr, path)):
-            return "wanted"
         call = item.context_expr
+        if _expects(call, path, catches):
+            return "wanted"
         if isinstance(call, ast.Call) and last_name(call.func) == "suppress" and any(map(catches, call.args)):
             return "dropped"
     return None
 
 
-def _expected_by(context: ast.expr, path: Path, followed: int = 0) -> Iterator[Expected]:
-    """The errors that a context waits for, itself or by the name that it has."""
-    for node in walk(context):
-        if isinstance(node, ast.Call):
-            if last_name(node.func) in _EXPECT:
-                yield _expected(node)
-            elif node is context:
-                yield from _expected_in_function(node, path)
+def _expects(context: ast.expr, path: Path, catches: Catches, followed: int = 0) -> bool:
+    """True if a context waits for an error, itself or by the name that it has."""
     if isinstance(context, ast.Name) and followed < _MAX_FOLLOWED:
         values = _values_of(context.id, path)
         if values is None:  # a parameter: of what `parametrize` gives
             values = [each for node in path if isinstance(node, FUNCTIONS) for each in node.decorator_list]
-        for value in values:
-            yield from _expected_by(value, path, followed + 1)
+        return any(_expects(each, path, catches, followed + 1) for each in values)
+    return any(_is_expecting(each, catches) for each in walk(context)) or _expects_inside(context, path, catches)
 
 
-def _expected_in_function(call: ast.Call, path: Path) -> Iterator[Expected]:
-    """The errors that a function of the module waits for: `with raises_for_grad():`, `check_raises(lambda: ...)`."""
-    module, name = path[0], last_name(call.func)
-    if isinstance(module, ast.Module) and isinstance(call.func, ast.Name):
-        for each in module.body:
-            if isinstance(each, FUNCTIONS) and each.name == name:
-                calls = (node for node in walk(each) if isinstance(node, ast.Call))
-                yield from (_expected(node) for node in calls if last_name(node.func) in _EXPECT)
-
-
-def _expected(call: ast.Call) -> Expected:
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    kinds = [*call.args[:1], *(named[name] for name in _CLASS_KEYWORDS if name in named)]
-    match = named.get("match", named.get("expected_regex"))
-    if match is None and "egex" in (last_name(call.func) or "") and len(call.args) > 1:
-        match = call.args[1]
-    return Expected(kinds[0] if kinds else None, match)
-
-
-def _is_expected(expected: Expected, catches: Catches) -> bool:
-    return (expected.kind is None or catches(expected.kind)) and not _speaks_of_others(expected.match)
-
-
-def _speaks_of_others(match: ast.expr | None) -> bool:
-    """True if a pattern has a word that no message of a conversion has."""
-    if not isinstance(match, ast.Constant) or not isinstance(match.value, str):
+def _expects_inside(call: ast.AST, path: Path, catches: Catches) -> bool:
+    """True for a function of the module that waits for an error: `with raises_for_grad():`, `check_raises(f)`."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return False
-    words = re.findall(r"[a-z]{3,}[0-9]*", re.sub(r"\\[a-zA-Z]|\(\?[a-zA-Z]+\)", " ", match.value).lower())
-    return not all(word in _WORDS_OF_TORCH for word in words)
+    functions = [each for each in getattr(path[0], "body", ()) if isinstance(each, FUNCTIONS)]
+    named = [each for each in functions if each.name == call.func.id]
+    return any(_is_expecting(node, catches) for each in named for node in walk(each))
 
 
-def _of_callable(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
+def _is_expecting(node: ast.AST, catches: Catches) -> bool:
+    """True for `pytest.raises(RuntimeError)` and the like; without a class they wait for any error."""
+    if not isinstance(node, ast.Call) or last_name(node.func) not in _EXPECT:
+        return False
+    kinds = [*node.args[:1], *(each.value for each in node.keywords if each.arg in _CLASS_KEYWORDS)]
+    return not kinds or catches(kinds[0])
+
+
+def _is_run_for_error(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -> bool:
     """`pytest.raises(RuntimeError, lambda: x.numpy())`; other arguments are evaluated before."""
     is_name = inner is path[-1] and isinstance(inner, (ast.Name, ast.Attribute))
     if inner is call.func or not (is_name or isinstance(inner, ast.Lambda)):
-        return None
-    if last_name(call.func) in _EXPECT:
-        is_class = bool(call.args) and inner is call.args[0]
-        return "wanted" if not is_class and _is_expected(_expected(call), catches) else None
-    return "wanted" if any(_is_expected(each, catches) for each in _expected_in_function(call, path)) else None
+        return False
+    is_class = last_name(call.func) in _EXPECT and bool(call.args) and inner is call.args[0]
+    return not is_class and (_is_expecting(call, catches) or _expects_inside(call, path, catches))
 
 
 def _of_handler(
     statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler, path: Path, depth: int
 ) -> Treatment | None:
     """None where the handler raises again."""
-    raised_in = path[depth + 1]
+    raised_in, around = path[depth + 1], path[depth - 1]
     statements = list(statements_of(handler.body))
-    leaves = any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements)
-    after = _following(statement.body, raised_in)
-    around = [getattr(path[depth - 1], name, None) for name in ("body", "orelse", "finalbody")] if leaves else []
-    behind = [each for block in around if isinstance(block, list) for each in _following(block, statement)[:1]]
+    after, behind = _following(statement.body, raised_in), list[ast.AST]()
+    if any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements):
+        behind = [each for name in ("body", "orelse") for each in _following(getattr(around, name, []), statement)[:1]]
     if any(_fails(each) for each in (*after, *statement.orelse, *behind)):
         return "wanted"
     kind = handler.type
@@ -304,37 +260,28 @@ def _of_handler(
     returns = not after and any(isinstance(each, ast.Return) for each in statements)
     if _is_unused(raised_in, path) or (returns and not is_general):
         return "answered"
-    return "wanted" if any(_asserts(each) for each in statements) else "dropped"
+    is_tested = any(isinstance(each, ast.Assert) or _called(each).startswith("assert") for each in statements)
+    return "wanted" if is_tested else "dropped"
 
 
-def _following(block: Sequence[ast.AST], statement: ast.AST) -> list[ast.AST]:
+def _following(block: object, statement: ast.AST) -> list[ast.AST]:
     """The statements of a block behind one of it; none where it is not there."""
+    if not isinstance(block, list):  # the body of a lambda
+        return []
     places = [at for at, each in enumerate(block) if each is statement]
     return list(block[places[0] + 1 :]) if places else []
 
 
 def _fails(statement: ast.AST) -> bool:
-    """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`, `assertTrue(False)`."""
-    if isinstance(statement, ast.Raise):
-        return True
+    """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`."""
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
-    name, given = _called(statement)
-    return name == "fail" or (name, given) in _FAILING_CALLS
+    return isinstance(statement, ast.Raise) or _called(statement) == "fail"
 
 
-def _asserts(statement: ast.AST) -> bool:
-    return isinstance(statement, ast.Assert) or _called(statement)[0].startswith("assert")
-
-
-def _called(statement: ast.AST) -> tuple[str, object]:
-    """The name that a statement calls, and the truth that it gives first, if it gives one."""
+def _called(statement: ast.AST) -> str:
     call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return "", None
-    first = call.args[0] if call.args else None
-    truth = first.value if isinstance(first, ast.Constant) and isinstance(first.value, bool) else None
-    return last_name(call.func) or "", truth
+    return (last_name(call.func) or "") if isinstance(call, ast.Call) else ""
 
 
 def _is_unused(statement: ast.AST, path: Path) -> bool:
@@ -342,8 +289,9 @@ def _is_unused(statement: ast.AST, path: Path) -> bool:
     if not isinstance(statement, (ast.Expr, ast.Assign)) or statement.value is not path[-1]:
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    scope = next(node for node in reversed(path) if isinstance(node, (*SCOPES, ast.Module)))
-    return all(isinstance(each, ast.Name) and not _loads_in([scope], {each.id}) for each in targets)
+    names = {each.id if isinstance(each, ast.Name) else None for each in targets}
+    nodes = [each for each in walk(_scope_of(path)) if isinstance(each, ast.Name)]
+    return None not in names and names.isdisjoint(each.id for each in nodes if isinstance(each.ctx, ast.Load))
 
 
 def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:
@@ -360,70 +308,28 @@ def _raises_same(handler: ast.ExceptHandler) -> bool:
     return all(each is None or (isinstance(each, ast.Name) and each.id == handler.name) for each in raised)
 
 
-def _of_marks(scope: Scope, catches: Catches) -> Treatment | None:
-    """The treatment that decorators of a function or class, or the `pytestmark` of a class or module, give to all
-    that it runs."""
-    marks = [] if isinstance(scope, FUNCTIONS) else _pytestmark(scope)
-    marks = [*scope.decorator_list, *marks] if isinstance(scope, SCOPES) else marks
-    return "wanted" if any(_is_wanting(each, catches) for each in marks) else None
+def _is_marked(scope: ast.AST, catches: Catches) -> bool:
+    """True for `xfail` and the like on a function or class, one of its cases, or as `pytestmark` of class or module."""
+    marks: Iterable[ast.expr] = getattr(scope, "decorator_list", ())
+    if not isinstance(scope, FUNCTIONS):
+        marks = (*marks, *_pytestmark(scope))
+    return any(_is_wanting(node, catches) for mark in marks for node in walk(mark))
 
 
 @lru_cache(maxsize=2)  # a module may hold thousands of functions
 def _pytestmark(scope: ast.Module | ast.ClassDef) -> list[ast.expr]:
-    found = []
-    for statement in scope.body:
-        if isinstance(statement, ast.Assign) and any(last_name(each) == "pytestmark" for each in statement.targets):
-            value = statement.value
-            found += value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
-    return found
+    marks = [each for each in scope.body if isinstance(each, ast.Assign)]
+    return [each.value for each in marks if any(last_name(target) == "pytestmark" for target in each.targets)]
 
 
-def _is_wanting(mark: ast.expr, catches: Catches) -> bool:
+def _is_wanting(mark: ast.AST, catches: Catches) -> bool:
     """`xfail(strict=True)`, `xfail(raises=RuntimeError)`, `expectedFailure`, and `raises(RuntimeError)` of nose."""
-    if not isinstance(mark, ast.Call):
+    if isinstance(mark, (ast.Name, ast.Attribute)):
         return last_name(mark) == "expectedFailure"
-    if last_name(mark.func) in _EXPECT:
-        return any(map(catches, mark.args))
-    if last_name(mark.func) != "xfail":
+    if not isinstance(mark, ast.Call) or last_name(mark.func) != "xfail":
         return False
     named = {keyword.arg: keyword.value for keyword in mark.keywords}
     if "raises" in named:
         return catches(named["raises"])
     strict = named.get("strict")
     return isinstance(strict, ast.Constant) and strict.value is True
-
-
-def _has_marked_cases(path: Path, catches: Catches) -> bool:
-    """True if some cases of a test are marked: `pytest.param(x, marks=pytest.mark.xfail(raises=RuntimeError))`."""
-    marks = [each for node in path if isinstance(node, FUNCTIONS) for each in node.decorator_list]
-    calls = [node for each in marks for node in walk(each) if isinstance(node, ast.Call)]
-    return any(_is_wanting(each, catches) for each in calls)
-
-
-def _uses_of_lambda(around: Path) -> tuple[list[ast.AST], bool]:
-    """The uses of a lambda by the name of a variable, of a loop or of a case of a test, and whether it is a loop's."""
-    for depth in range(len(around) - 1, -1, -1):
-        node = around[depth]
-        if isinstance(node, _LOOPS):
-            return _loads_in([*node.body, *node.orelse], {each.id for each in _names_in(node.target)}), True
-        if isinstance(node, ast.Assign):
-            scope = next(each for each in reversed(around) if isinstance(each, (*SCOPES, ast.Module)))
-            return _loads_in([scope], {each.id for part in node.targets for each in _names_in(part)}), False
-        if isinstance(node, FUNCTIONS):
-            decorator = around[depth + 1] if depth + 1 < len(around) else None
-            named = decorator.args[:1] if isinstance(decorator, ast.Call) else []
-            texts = [each.value for part in named for each in walk(part) if isinstance(each, ast.Constant)]
-            names = {name for text in texts if isinstance(text, str) for name in re.findall(r"\w+", text)}
-            return _loads_in(node.body, names), False
-        if isinstance(node, ast.stmt):
-            break
-    return [], False
-
-
-def _names_in(node: ast.AST) -> list[ast.Name]:
-    return [each for each in walk(node) if isinstance(each, ast.Name)]
-
-
-def _loads_in(nodes: Sequence[ast.AST], names: set[str]) -> list[ast.AST]:
-    found = [each for node in nodes for each in _names_in(node) if isinstance(each.ctx, ast.Load)]
-    return [each for each in found if each.id in names]
