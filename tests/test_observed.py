@@ -13,10 +13,11 @@ import pytest
 from tonumpy.config import ConfigError, Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Observed
+from tonumpy.judgements import judge_seen
 from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.observed.record import Record, is_record, read_record
 from tonumpy.observed.sighting import Held, Sighting, Spot
-from tonumpy.pipeline import judge_seen, module_of
+from tonumpy.pipeline import module_of
 from tonumpy.rehearsal.events import Call, Event
 from tonumpy.rehearsal.frames import names_of, parameter_of
 from tonumpy.rehearsal.sightings import sightings_of

@@ -28,7 +28,7 @@ from tonumpy.sinks import sink_calls as consumer_calls
 from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import may_hold_consumers, may_hold_risks
+from tonumpy.text.prefilter import kinds_in, may_hold_risks
 from tonumpy.text.source import Source, parse
 
 FIXTURES = str(Path(__file__).parent.parent / "fixtures")
@@ -79,8 +79,8 @@ def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
     found = [source for source in sources if may_hold_risks(source.text) and find_consumers(source)]
     assert len(found) > 20
     for source in found:
-        assert may_hold_consumers(source.text), source.filename
-        assert may_hold_consumers(source.data or b"")
+        assert "arguments" in kinds_in(source.text), source.filename
+        assert "arguments" in kinds_in(source.data or b"")
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
     ],
 )
 def test_a_consumer_is_looked_for_where_it_is_imported(imports: str, holds: bool) -> None:
-    assert may_hold_consumers(f"import torch\nx = x.cuda()\n{imports}") is holds
-    assert not may_hold_consumers(f"x = x.cuda()\n{imports}")
+    assert ("arguments" in kinds_in(f"import torch\nx = x.cuda()\n{imports}")) is holds
+    assert "arguments" not in kinds_in(f"x = x.cuda()\n{imports}")
     # What refuses every tensor, as json does, needs no word of a risk.
-    assert may_hold_consumers(f"import torch\n{imports}") is (holds and "json" in imports)
+    assert ("arguments" in kinds_in(f"import torch\n{imports}")) is (holds and "json" in imports)
 
 
 def every_line(text: str) -> list[int]:

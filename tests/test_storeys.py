@@ -17,7 +17,8 @@ engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 detectors.forward_walk detectors.memory_regions conversions inference detectors sinks repair phrases related rules
 setting_values config own_files
 report
-judgements observed
+observed
+judgements
 device_lines device_choices pipeline
 answers why rehearsal.events rehearsal.own_code rehearsal.frames rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal

@@ -14,8 +14,8 @@ from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.engine.values.origins import state_of_device, state_of_grad
 from tonumpy.findings import Answer, Ground
+from tonumpy.judgements import grounds_of
 from tonumpy.phrases import certainty_told
-from tonumpy.pipeline import grounds_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import last_name

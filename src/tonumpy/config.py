@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonumpy.boundary.paths import configured_path, real_path, root_of
 from tonumpy.setting_values import ANY_CODE, READERS, known_word, shown
-from tonumpy.text.prefilter import (
-    may_hold_candidates,
-    may_hold_comments,
-    may_hold_consumers,
-    may_hold_copies,
-    may_hold_masks,
-    may_hold_mixtures,
-    may_hold_risks,
-    may_hold_sharers,
-    may_hold_taken,
-)
+from tonumpy.text.prefilter import kinds_in
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
@@ -115,27 +105,15 @@ class Settings(NamedTuple):
 
 def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     """True if the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
-    if may_hold_candidates(data):
-        return True
-    consumers, sharers, comments = may_hold_consumers(data), may_hold_sharers(data), may_hold_comments(data)
-    mixtures = consumers or may_hold_mixtures(data)
-    consumers = consumers or (may_hold_risks(data) and bool(settings().sinks))
-    copies, masks, taken = may_hold_copies(data), may_hold_masks(data), may_hold_taken(data)
-    if not any((consumers, mixtures, sharers, copies, masks, taken, comments)):
-        return False
+    kinds = kinds_in(data)
+    if not kinds or "receivers" in kinds:
+        return bool(kinds)
     from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
     chosen = settings()
-    judged = {kind for rule in all_rules() if chosen.selects(rule) for kind in rule.judges}
-    return (
-        (consumers and "arguments" in judged)
-        or (mixtures and "operations" in judged)
-        or (sharers and "memory" in judged)
-        or (copies and "copies" in judged)
-        or (masks and "masks" in judged)
-        or (taken and "taken" in judged)
-        or (comments and "comments" in judged)
-    )
+    if "risks" in kinds and chosen.sinks:
+        kinds.add("arguments")
+    return any(chosen.selects(rule) and not kinds.isdisjoint(rule.judges) for rule in all_rules())
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:

@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.names.repository_names import may_be_imported
+from tonumpy.engine.values.evidence import Strength
+from tonumpy.findings import Finding, Ground, Position
+from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.given_values import GivenValues
-from tonumpy.repair.operations import Convert
+from tonumpy.repair.operations import Convert, compose
+from tonumpy.rules import all_rules
+from tonumpy.text.candidates import call_span
 from tonumpy.text.syntax import SCOPES
 from tonumpy.text.tree_paths import path_to
 from tonumpy.text.wanted_errors import WantedErrors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tonumpy.config import Settings
     from tonumpy.engine.names.module import Module
-    from tonumpy.findings import Finding, RepairStyle
+    from tonumpy.findings import RepairStyle, Sureness
+    from tonumpy.observed.observed_conversions import Seen
     from tonumpy.repair.operations import Operation
     from tonumpy.text.source import Source
 
@@ -111,3 +120,109 @@ def _expressions_around(judgement: Judgement) -> list[ast.AST]:
 
 def node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
     return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
+
+
+def judge_seen(
+    module: Module, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
+) -> list[Judgement]:
+    """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
+    comments are not considered."""
+    source = module.source
+    # A rule in preview may be wrong about a text; a run has seen it happen.
+    asked = settings._replace(preview=True)
+    selected = {rule.code for rule in all_rules() if asked.selects(rule)}
+    # What one run has not seen is no proof that a link is needless.
+    style: RepairStyle = "force" if settings.style == "force" else "links"
+    found = []
+    for each in seen:
+        told = list(_told_of_seen(each, style)) if each.is_ruled else []
+        if not told and each.message:
+            told = [(each.code, each.message, "", each.operations)]
+        for code, message, brief, operations in told:
+            if code not in selected:
+                continue
+            conversion = each.conversion
+            span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
+            fix = None if conversion is None else plan_fix(conversion, operations, source)
+            is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+            if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
+                fix = fix._replace(applicability="unsafe")
+            finding = Finding(
+                source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
+            )
+            found.append(Judgement(finding, conversion, operations, style))
+    found = never_by_halves(as_safe_as_callers_allow(found, module))  # a run sees tensors, and no other caller's values
+    found.sort(key=lambda judgement: judgement.finding.start)
+    return found
+
+
+def with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
+    """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
+    it, and what was seen to work is told with what is found."""
+    from tonumpy.observed.observed_conversions import seen_in  # only where there are observations: start-up
+    from tonumpy.observed.record import told_of, words_of, words_of_all  # the same: start-up
+
+    source, told = module.source, told_of(module.source, path)
+    failed = judge_seen(module, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
+
+    def grounded(judgement: Judgement) -> Judgement:
+        finding, conversion = judgement.finding, judgement.conversion
+        words = None if finding.observed is None else words_of(finding.observed)
+        if conversion is not None and node_of(conversion) in told.at:
+            words = words_of_all(told.at[node_of(conversion)])
+        if words is None:
+            return judgement
+        ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
+        return judgement._replace(finding=finding._replace(evidence=(ground, *finding.evidence), observed=None))
+
+    known = {(each.finding.start, each.finding.code) for each in failed}
+    rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
+    return [grounded(each) for each in (*failed, *rest)]
+
+
+def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
+    """By the rules of conversions that raise: code, message, brief and repair."""
+    conversion = seen.conversion
+    if isinstance(conversion, Conversion):
+        kind, is_unbound = "receivers", conversion.candidate.is_unbound
+    else:
+        kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
+        is_unbound = False
+    for rule in all_rules():
+        concerns = rule.code.startswith("TNP10") and kind in rule.judges
+        message = rule.check(conversion) if concerns else None
+        if message is not None:
+            operations = () if is_unbound else compose(rule.repair(conversion, style))
+            if seen.is_sure:
+                yield rule.code, message, rule.brief(conversion), operations
+            else:
+                yield rule.code, message + seen.doubt, "", ()
+
+
+def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
+    """What the facts about a conversion rest on, the weakest first; no habit, which says that all is well, where the
+    code shows that it is not."""
+    ill = {"device": conversion.on_cpu is False, "grad": conversion.requires_grad is True}
+    open_ones = [
+        *(["device"] if conversion.on_cpu is not True else []),
+        *(["grad"] if conversion.requires_grad is not False else []),
+    ]
+    told = (
+        each
+        for each in conversion.evidence
+        if (each.strength is not Strength.BUDGET or each.about in open_ones)
+        and (each.strength is not Strength.HABIT or not ill.get(each.about, False))
+        and (each.about != "dtype" or conversion.dtype is not None)
+    )
+    pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
+    return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
+
+
+def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
+    """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
+    if isinstance(conversion, ImplicitConversion):
+        node = conversion.site.string or conversion.argument
+        method = None if conversion.copied is None else conversion.copied.method_of(node)
+        start = None if method is None else source.name_start(method)
+        return start or source.node_start(node), source.node_end(node)
+    return call_span(conversion.candidate, source)

@@ -14,34 +14,17 @@ from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
 from tonumpy.engine.names.torch_compiled import compiled_around
-from tonumpy.engine.values.evidence import Strength
-from tonumpy.findings import CONFIDENCES, Finding, Fix, Ground, Position
+from tonumpy.findings import CONFIDENCES, Finding, Fix
 from tonumpy.inference.completeness import Complete, complete_candidates
-from tonumpy.judgements import (
-    Judgement,
-    as_safe_as_callers_allow,
-    as_the_code_around_has_it,
-    never_by_halves,
-    node_of,
-)
+from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, span_of, with_evidence
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.rules import all_rules
 from tonumpy.setting_values import ANY_CODE
-from tonumpy.text.candidates import call_span, find_candidates
+from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
-from tonumpy.text.prefilter import (
-    may_hold_approximations,
-    may_hold_comments,
-    may_hold_consumers,
-    may_hold_copies,
-    may_hold_masks,
-    may_hold_mixtures,
-    may_hold_risks,
-    may_hold_sharers,
-    may_hold_taken,
-)
+from tonumpy.text.prefilter import kinds_in, may_hold_approximations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -50,9 +33,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Settings
     from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.project import Project
-    from tonumpy.findings import Applicability, Edit, RepairStyle, Sureness
-    from tonumpy.observed.observed_conversions import Seen
-    from tonumpy.repair.operations import Operation
+    from tonumpy.findings import Applicability, Edit
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
     from tonumpy.sinks.risk_flow import RiskFlow
@@ -197,48 +178,47 @@ def as_believed(conversion: _Judged, settings: Settings) -> _Judged:
 def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """In the order of the text."""
     project.begin_file()
-    rules = [rule for rule in all_rules() if settings.selects(rule)]
-    of_receivers = [rule for rule in rules if "receivers" in rule.judges]
-    of_memory = [rule for rule in rules if "memory" in rule.judges]
+    rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)
-    candidates = find_candidates(source) if of_receivers else []
-    sharers = _sharers(module) if of_memory and may_hold_sharers(source.text) else []
+    candidates = find_candidates(source) if "receivers" in rules else []
+    sharers = _sharers(module) if "memory" in rules else []
     sharing = cache(partial(sharing_of, source, candidates, sharers))
-    conversions = _receivers(module, candidates, of_receivers, sharing)
-    found = list(_judgements(conversions, of_receivers, source, settings))
-    if sharers:
-        from tonumpy.sinks.shared_memory import infer_sharers  # only for files that may hold such calls: start-up
-
-        found += _judgements(infer_sharers(module, sharers, sharing()), of_memory, source, settings)
     risks = cache(partial(_risks_of, source))
+    found = list[Judgement]()
+
+    def judge_as(kind: str, conversions: Iterable[Conversion | ImplicitConversion]) -> list[Judgement]:
+        return list(_judgements(conversions, rules[kind], source, settings))
+
+    if candidates:
+        found += judge_as("receivers", _receivers(module, candidates, rules["receivers"], sharing))
+    if sharers:
+        from tonumpy.sinks.shared_memory import infer_sharers  # start-up
+
+        found += judge_as("memory", infer_sharers(module, sharers, sharing()))
     found += _implicit(module, rules, settings, risks)
-    of_taken = [rule for rule in rules if "taken" in rule.judges]
-    if of_taken and may_hold_taken(source.text):
-        from tonumpy.sinks.taken.inference import infer_taken  # only for files that may hold such: start-up
+    if "taken" in rules:
+        from tonumpy.sinks.taken.inference import infer_taken  # start-up
 
         taken = infer_taken(module, risks, with_text=settings.confidence == "low")
         raising = {each.finding.start for each in found if each.finding.confidence != "low" and not each.is_hidden}
-        of_values = _judgements(taken, of_taken, source, settings)
+        of_values = judge_as("taken", taken)
         found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values
-    of_masks = [rule for rule in rules if "masks" in rule.judges]
-    if of_masks and may_hold_masks(source.text):
-        from tonumpy.sinks.boolean_ufuncs import infer_masks  # only for files that may hold such: start-up
+    if "masks" in rules:
+        from tonumpy.sinks.boolean_ufuncs import infer_masks  # start-up
 
-        found += _judgements(infer_masks(module), of_masks, source, settings)
-    of_copies = [rule for rule in rules if "copies" in rule.judges]
-    if of_copies and may_hold_copies(source.text):
-        from tonumpy.detectors.unfinished_copies import infer_unfinished  # only where they may be: start-up
+        found += judge_as("masks", infer_masks(module))
+    if "copies" in rules:
+        from tonumpy.detectors.unfinished_copies import infer_unfinished  # start-up
 
-        found += _judgements(infer_unfinished(module), of_copies, source, settings)
-    of_comments = [rule for rule in rules if "comments" in rule.judges]
-    if of_comments and may_hold_comments(source.text.encode(errors="replace")):
-        found += _comments(of_comments, source, settings, project)
+        found += judge_as("copies", infer_unfinished(module))
+    if "comments" in rules:
+        found += _comments(rules["comments"], source, settings, project)
     told = as_the_code_around_has_it([each for each in found if not each.is_hidden], module)
     found = [*told, *as_the_code_around_has_it([each for each in found if each.is_hidden], module)]
     if "compile" in source.text:
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
-        found = _with_evidence(module, found, settings, settings.observed)
+        found = with_evidence(module, found, settings, settings.observed)
     if any(CHOSEN in each.finding.message for each in found):
         from tonumpy.device_choices import with_device_lines  # only for files that hold such: start-up
 
@@ -246,6 +226,19 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
+
+
+def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
+    """The selected rules by what they judge, for what the text may hold; a tensor that an array takes for an integer
+    is found among operations."""
+    kinds = kinds_in(source.text)
+    if "risks" in kinds and settings.sinks:
+        kinds.add("arguments")
+    selected = [rule for rule in all_rules() if settings.selects(rule)]
+    found = {kind: [rule for rule in selected if kind in rule.judges] for kind in kinds}
+    if "operations" in found:
+        found["operations"] += [rule for rule in selected if "taken" in rule.judges]
+    return {kind: rules for kind, rules in found.items() if rules}
 
 
 def _is_compiled(judgement: Judgement, source: Source) -> bool:
@@ -263,33 +256,27 @@ def _risks_of(source: Source) -> RiskFlow:
     return RiskFlow(source)
 
 
-def _implicit(module: Module, rules: list[Rule], settings: Settings, risks: Callable[[], RiskFlow]) -> list[Judgement]:
+def _implicit(
+    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], RiskFlow]
+) -> list[Judgement]:
     """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
-    source = module.source
-    of_arguments = [rule for rule in rules if "arguments" in rule.judges]
-    of_operations = [rule for rule in rules if "operations" in rule.judges]
-    of_operations += [rule for rule in rules if "taken" in rule.judges]  # an array that takes a tensor for an integer
-    hold_consumers = bool(of_arguments or of_operations) and may_hold_consumers(source.text)
-    hold_consumers = hold_consumers or (bool(settings.sinks and of_arguments) and may_hold_risks(source.text))
-    if not hold_consumers and not (of_operations and may_hold_mixtures(source.text)):
-        return []
-    found = list[Judgement]()
-    if of_arguments and hold_consumers:
-        found += _judgements(_arguments(module, risks()), of_arguments, source, settings)
+    source, found = module.source, list[Judgement]()
+    if "arguments" in rules:
+        found += _judgements(_arguments(module, risks()), rules["arguments"], source, settings)
         if may_hold_approximations(source.text):
             from tonumpy.sinks.approximations import infer_approximations  # only for files that hold such: start-up
 
-            found += _judgements(infer_approximations(module, risks), of_arguments, source, settings)
-    if of_operations:
-        found += _judgements(_operations(module, risks()), of_operations, source, settings)
+            found += _judgements(infer_approximations(module, risks), rules["arguments"], source, settings)
+    if "operations" in rules:
+        found += _judgements(_operations(module, risks()), rules["operations"], source, settings)
     return found
 
 
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
     """Those that a check at low confidence finds, whichever codes are selected, in the order of the text."""
-    rules = [rule for rule in all_rules() if rule.code.startswith("TNP10")]
-    risks = cache(partial(_risks_of, module.source))
-    found = (each.conversion for each in _implicit(module, rules, settings._replace(confidence="low"), risks))
+    of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
+    rules, risks = _rules_by_kind(module.source, of_all), cache(partial(_risks_of, module.source))
+    found = (each.conversion for each in _implicit(module, rules, of_all, risks))
     return [each for each in found if isinstance(each, ImplicitConversion)]
 
 
@@ -364,83 +351,6 @@ def _operations(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     return infer_mixtures(module, sites) if sites else []
 
 
-def judge_seen(
-    module: Module, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
-) -> list[Judgement]:
-    """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
-    comments are not considered."""
-    source = module.source
-    # A rule in preview may be wrong about a text; a run has seen it happen.
-    asked = settings._replace(preview=True)
-    selected = {rule.code for rule in all_rules() if asked.selects(rule)}
-    # What one run has not seen is no proof that a link is needless.
-    style: RepairStyle = "force" if settings.style == "force" else "links"
-    found = []
-    for each in seen:
-        told = list(_told_of_seen(each, style)) if each.is_ruled else []
-        if not told and each.message:
-            told = [(each.code, each.message, "", each.operations)]
-        for code, message, brief, operations in told:
-            if code not in selected:
-                continue
-            conversion = each.conversion
-            span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
-            fix = None if conversion is None else plan_fix(conversion, operations, source)
-            is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
-            if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
-                fix = fix._replace(applicability="unsafe")
-            finding = Finding(
-                source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
-            )
-            found.append(Judgement(finding, conversion, operations, style))
-    found = never_by_halves(as_safe_as_callers_allow(found, module))  # a run sees tensors, and no other caller's values
-    found.sort(key=lambda judgement: judgement.finding.start)
-    return found
-
-
-def _with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
-    """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
-    it, and what was seen to work is told with what is found."""
-    from tonumpy.observed.observed_conversions import seen_in  # only where there are observations: start-up
-    from tonumpy.observed.record import told_of, words_of, words_of_all  # the same: start-up
-
-    source, told = module.source, told_of(module.source, path)
-    failed = judge_seen(module, settings, seen_in(module, [each for each in told.sightings if each.is_refused]), "high")
-
-    def grounded(judgement: Judgement) -> Judgement:
-        finding, conversion = judgement.finding, judgement.conversion
-        words = None if finding.observed is None else words_of(finding.observed)
-        if conversion is not None and node_of(conversion) in told.at:
-            words = words_of_all(told.at[node_of(conversion)])
-        if words is None:
-            return judgement
-        ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
-        return judgement._replace(finding=finding._replace(evidence=(ground, *finding.evidence), observed=None))
-
-    known = {(each.finding.start, each.finding.code) for each in failed}
-    rest = [each for each in judgements if (each.finding.start, each.finding.code) not in known]
-    return [grounded(each) for each in (*failed, *rest)]
-
-
-def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
-    """By the rules of conversions that raise: code, message, brief and repair."""
-    conversion = seen.conversion
-    if isinstance(conversion, Conversion):
-        kind, is_unbound = "receivers", conversion.candidate.is_unbound
-    else:
-        kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
-        is_unbound = False
-    for rule in all_rules():
-        concerns = rule.code.startswith("TNP10") and kind in rule.judges
-        message = rule.check(conversion) if concerns else None
-        if message is not None:
-            operations = () if is_unbound else compose(rule.repair(conversion, style))
-            if seen.is_sure:
-                yield rule.code, message, rule.brief(conversion), operations
-            else:
-                yield rule.code, message + seen.doubt, "", ()
-
-
 def _judgements(
     conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
 ) -> Iterator[Judgement]:
@@ -474,32 +384,3 @@ def _judgements(
             elif message is not None and settings.confidence == "high" and confidence == "medium":
                 finding = Finding(source.filename, rule.code, message, *span_of(conversion, source), None, confidence)
                 yield Judgement(finding, conversion, (), style, is_hidden=True)
-
-
-def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
-    """What the facts about a conversion rest on, the weakest first; no habit, which says that all is well, where the
-    code shows that it is not."""
-    ill = {"device": conversion.on_cpu is False, "grad": conversion.requires_grad is True}
-    open_ones = [
-        *(["device"] if conversion.on_cpu is not True else []),
-        *(["grad"] if conversion.requires_grad is not False else []),
-    ]
-    told = (
-        each
-        for each in conversion.evidence
-        if (each.strength is not Strength.BUDGET or each.about in open_ones)
-        and (each.strength is not Strength.HABIT or not ill.get(each.about, False))
-        and (each.about != "dtype" or conversion.dtype is not None)
-    )
-    pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
-    return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
-
-
-def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
-    """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
-    if isinstance(conversion, ImplicitConversion):
-        node = conversion.site.string or conversion.argument
-        method = None if conversion.copied is None else conversion.copied.method_of(node)
-        start = None if method is None else source.name_start(method)
-        return start or source.node_start(node), source.node_end(node)
-    return call_span(conversion.candidate, source)

@@ -13,8 +13,9 @@ from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation
+from tonumpy.judgements import grounds_of, span_of
 from tonumpy.phrases import shares
-from tonumpy.pipeline import as_believed, check, grounds_of, module_of, span_of
+from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.approximations import infer_approximations

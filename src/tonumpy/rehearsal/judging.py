@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
+from tonumpy.judgements import judge_seen
 from tonumpy.observed.observed_conversions import seen_alone, seen_in
 from tonumpy.observed.sighting import OF_DEVICES
-from tonumpy.pipeline import judge_seen, module_of
+from tonumpy.pipeline import module_of
 from tonumpy.rehearsal.reached import reached_in
 from tonumpy.rehearsal.sightings import sightings_of
 from tonumpy.text.noqa import suppress

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.receivers import infer
+from tonumpy.judgements import span_of
 from tonumpy.observed.sites import Sites
-from tonumpy.pipeline import implicit_conversions, span_of
+from tonumpy.pipeline import implicit_conversions
 from tonumpy.text.candidates import ReturnSite, Site, call_span
 
 if TYPE_CHECKING:

@@ -168,8 +168,8 @@ def _searched(source: Source, search: _Search) -> list[Any]:
 
 def candidate_rows(source: Source) -> list[int]:
     """The rows (from 1, ascending) that hold the text `.numpy(`."""
-    rows = source.rows_with(CANDIDATE.decode())
-    unbound = source.rows_with(UNBOUND.decode())
+    rows = source.rows_with(CANDIDATE)
+    unbound = source.rows_with(UNBOUND)
     return sorted({*rows, *unbound}) if unbound else rows
 
 

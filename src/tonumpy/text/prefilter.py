@@ -7,9 +7,9 @@ Imports nothing: most starts, in a pre-commit hook, end here.
 from __future__ import annotations
 
 # A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
-CANDIDATE = b".numpy("
+CANDIDATE = ".numpy("
 # The method itself, called with its tensor or handed over: `map(torch.Tensor.numpy, tensors)`.
-UNBOUND = b"Tensor.numpy"
+UNBOUND = "Tensor.numpy"
 
 # Nor does one convert a tensor by giving it to another library that does not name torch and import one of these, and
 # nothing can go wrong there without one of the others.
@@ -66,73 +66,42 @@ RISKY_WORDS = (
 )
 
 
-def may_hold_candidates(data: bytes) -> bool:
-    return CANDIDATE in data or UNBOUND in data
-
-
-def may_hold_comments(data: bytes) -> bool:
-    """True if there may be a `# noqa` comment that names a code of ours, in capitals or in small letters."""
-    return b"TNP" in data or b"tnp" in data
-
-
-def may_hold_consumers(text: str | bytes) -> bool:
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
+def kinds_in(data: str | bytes) -> set[str]:
+    """What the text of a file may hold for rules to judge, by the names of `Rule.judges`; "risks" is for own sinks."""
+    text = data if isinstance(data, str) else data.decode("latin-1")
+    found = {"comments"} if "TNP" in text or "tnp" in text else set[str]()
+    if CANDIDATE in text or UNBOUND in text:
+        found.add("receivers")
     if "torch" not in text:
-        return False
-    consumers = CONSUMERS if any(map(text.__contains__, RISKY_WORDS)) else CONSUMERS - _TAKES_PLAIN
-    return _imports_consumer(text, consumers)
-
-
-def may_hold_risks(text: str | bytes) -> bool:
-    """True if something may be said of where a tensor is, or whether it requires grad."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    return "torch" in text and any(map(text.__contains__, RISKY_WORDS))
-
-
-def may_hold_mixtures(text: str | bytes) -> bool:
-    """True if an array and a tensor may meet in an operation that raises whatever the tensor is like."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    return "torch" in text and "import numpy" in text
-
-
-def may_hold_sharers(text: str | bytes) -> bool:
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    return "torch" in text and any(map(text.__contains__, SHARERS))
-
-
-def may_hold_copies(text: str | bytes) -> bool:
-    """True if a copy to the host may be read before it has arrived."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
+        return found
+    is_risky = _has_any(RISKY_WORDS, text)
+    has_consumers = _imports_consumer(text, CONSUMERS if is_risky else CONSUMERS - _TAKES_PLAIN)
+    is_numpy_imported = "import numpy" in text
     is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
-    is_told = is_moving and any(map(text.__contains__, _COPIES))
-    return "torch" in text and (is_told or ("pin_memory" in text and "out=" in text))
+    kinds = {
+        "risks": is_risky,
+        "arguments": has_consumers,
+        "operations": has_consumers or is_numpy_imported,
+        "memory": _has_any(SHARERS, text),
+        "copies": (is_moving and _has_any(_COPIES, text)) or ("pin_memory" in text and "out=" in text),
+        "masks": (is_numpy_imported or "from numpy" in text or "shapely" in text) and _has_any(_MAKERS_OF_MASKS, text),
+        "taken": _has_any(_TAKING, text) or _makes_text_of_unknown(text) or _holds_set(text),
+    }
+    return found | {kind for kind, is_there in kinds.items() if is_there}
+
+
+def _has_any(words: tuple[str, ...], text: str) -> bool:
+    return any(map(text.__contains__, words))
+
+
+def may_hold_risks(text: str) -> bool:
+    """True if something may be said of where a tensor is, or whether it requires grad."""
+    return "torch" in text and _has_any(RISKY_WORDS, text)
 
 
 def may_hold_approximations(text: str) -> bool:
     """`x == pytest.approx(...)`"""
     return "approx(" in text and "pytest" in text
-
-
-def may_hold_masks(text: str | bytes) -> bool:
-    """True if the result of a boolean ufunc of a tensor may be inverted, or be an index."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    is_imported = "torch" in text and ("import numpy" in text or "from numpy" in text or "shapely" in text)
-    return is_imported and any(map(text.__contains__, _MAKERS_OF_MASKS))
-
-
-def may_hold_taken(text: str | bytes) -> bool:
-    """True if a tensor may be taken for values where nothing raises."""
-    if isinstance(text, bytes):
-        text = text.decode("latin-1")
-    if "torch" not in text:
-        return False
-    return any(map(text.__contains__, _TAKING)) or _makes_text_of_unknown(text) or _holds_set(text)
 
 
 def _holds_set(text: str) -> bool:
