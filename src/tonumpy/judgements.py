@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.engine.names.repository_names import may_be_imported
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import Finding, Ground, Position
 from tonumpy.repair.edit_layout import plan_fix
-from tonumpy.repair.given_values import GivenValues
+from tonumpy.repair.given_values import is_tensor_on_every_path
 from tonumpy.repair.operations import Convert, compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span
@@ -74,14 +72,17 @@ def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgemen
 
 
 def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> list[Judgement]:
-    """A fix that adds a method to an argument is unsafe where the argument may be no tensor for another caller."""
-    given = GivenValues(module.source.tree, partial(may_be_imported, module))
+    """A fix that adds a method to an argument is unsafe where a caller decides whether that is a tensor."""
     kept = []
     for judgement in judgements:
         fix, conversion = judgement.finding.fix, judgement.conversion
         if fix is not None and fix.applicability == "safe" and isinstance(conversion, ImplicitConversion):
             converted = [each.argument for each in judgement.operations if isinstance(each, Convert)]
-            judgement = judgement if all(map(given.is_tensor, converted)) else with_unsafe_fix(judgement)
+            judgement = (
+                judgement
+                if all(is_tensor_on_every_path(each, module.source.tree) for each in converted)
+                else with_unsafe_fix(judgement)
+            )
         kept.append(judgement)
     return kept
 

@@ -1,13 +1,12 @@
 """Tells if what a repair adds a method to is a tensor on every path.
 
 `np.asarray(x)` takes a list, an array, a number; `x.detach()` takes tensors alone. What a parameter or an attribute is,
-its callers decide: it is a tensor where it is annotated, tested or made here, or where all calls in sight give tensors.
+its callers decide, and they may change: it is a tensor where it is annotated, tested or made here.
 """
 
 from __future__ import annotations
 
 import ast
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,11 +15,10 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-_MAX_CALLERS = 3  # levels of functions that call each other
 _MAX_NAMES = 8  # that one value is computed from in turn
 _TENSOR_CLASSES = frozenset(
     "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor ByteTensor CharTensor"
@@ -45,171 +43,69 @@ _TORCH = ("torch", "F", "nn")
 _NO_TENSORS = frozenset("tolist item numpy size dim numel".split())
 
 
-class GivenValues:
-    """The values of a module's expressions, as far as its callers decide what they are.
+def is_tensor_on_every_path(node: ast.expr, tree: ast.Module) -> bool:
+    """True unless an expression that was found to be a tensor may be something else for another caller."""
+    return _is_free(node, path_to(tree, node), 0)
 
-    `named_elsewhere` tells whether another file of the repository names a function.
-    """
 
-    def __init__(self, tree: ast.Module, named_elsewhere: Callable[[str], bool]) -> None:
-        self._tree = tree
-        self._named_elsewhere = named_elsewhere
-
-    def is_tensor(self, node: ast.expr) -> bool:
-        """True unless an expression that was found to be a tensor may be something else for another caller."""
-        return self._is_free(node, path_to(self._tree, node), 0, 0)
-
-    def _is_free(self, node: ast.expr, path: Sequence[ast.AST], names: int, callers: int) -> bool:
-        """True if no caller decides whether a value is a tensor."""
-        if names > _MAX_NAMES:
-            return False
-        if isinstance(node, ast.Call):
-            return self._is_call_free(node, path, names, callers)
-        if isinstance(node, ast.Attribute):
-            if node.attr in _VIEWS:
-                return self._is_free(node.value, path, names, callers)
-            return not _is_name(node.value, "self") or self._is_attribute_tensor(node.attr, path, callers)
-        if isinstance(node, ast.Name):
-            return self._is_name_free(node, path, names, callers)
-        return all(self._is_free(each, path, names, callers) for each in _parts_of(node))
-
-    def _is_call_free(self, node: ast.Call, path: Sequence[ast.AST], names: int, callers: int) -> bool:
-        function = node.func
-        if isinstance(function, ast.Attribute):
-            is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
-            if function.attr in _OF_ARRAYS and not is_of_library:
-                return self._is_free(function.value, path, names, callers)
-            return True
-        if isinstance(function, ast.Name) and function.id in _PASSING:
-            return all(self._is_free(each, path, names, callers) for each in node.args)
-        return True
-
-    def _is_name_free(self, node: ast.Name, path: Sequence[ast.AST], names: int, callers: int) -> bool:
-        for depth in range(len(path) - 1, -1, -1):
-            scope = path[depth]
-            generators = getattr(scope, "generators", ())
-            source = next((each.iter for each in generators if _binds(each.target, node.id)), None)
-            if source is not None:
-                return self._is_free(source, path[:depth], names + 1, callers)
-            if not isinstance(scope, (*FUNCTIONS, ast.Lambda)):
-                continue
-            inside = path[depth + 1] if depth + 1 < len(path) else None
-            statements = scope.body if isinstance(scope.body, list) else []
-            values, is_whole = _values_before(statements, inside, path[depth:], node.id)
-            if any(each is None or not self._is_free(each, path, names + 1, callers) for each in values):
-                return False
-            if is_whole:
-                return True
-            parameter = _parameter(scope, node.id)
-            if parameter is not None:
-                return self._is_parameter_tensor(scope, parameter, path[: depth + 1], path, callers)
-            if values:
-                return True
-        return True
-
-    def _is_parameter_tensor(
-        self, function: Function, parameter: ast.arg, around: Sequence[ast.AST], path: Sequence[ast.AST], callers: int
-    ) -> bool:
-        if parameter.annotation is not None and not _is_any(parameter.annotation):
-            return _names_tensor(parameter.annotation)
-        if _is_tested(parameter.arg, path[len(around) - 1 :]):
-            return True
-        return callers < _MAX_CALLERS and self._do_calls_give_tensors(function, parameter, around, callers)
-
-    def _do_calls_give_tensors(
-        self, function: Function, parameter: ast.arg, around: Sequence[ast.AST], callers: int
-    ) -> bool:
-        if isinstance(function, ast.Lambda) or self._named_elsewhere(function.name):
-            return False
-        is_method = len(around) > 1 and isinstance(around[-2], ast.ClassDef)
-        uses = [each for each in self._uses.get(function.name, ()) if isinstance(each, ast.Attribute) == is_method]
-        if not uses:
-            return False
-        for use in uses:
-            path = path_to(self._tree, use)
-            call = path[-2] if len(path) > 1 else None
-            if not isinstance(call, ast.Call) or call.func is not use:
-                return False
-            given = _given_for(parameter, function, call, is_method=is_method)
-            if given is None or not self._makes_tensor(given, path, callers + 1, 0):
-                return False
-        return True
-
-    def _makes_tensor(self, node: ast.expr, path: Sequence[ast.AST], callers: int, names: int) -> bool:
-        """True if an expression can be nothing but a tensor."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            method, root = node.func.attr, (path_of(node.func) or "").partition(".")[0]
-            if method in _NO_TENSORS:
-                return False
-            return root in _TORCH or method in _OF_TENSORS or self._makes_tensor(node.func.value, path, callers, names)
-        if isinstance(node, ast.Attribute):
-            if node.attr in _VIEWS:
-                return self._makes_tensor(node.value, path, callers, names)
-            return _is_name(node.value, "self") and self._is_attribute_tensor(node.attr, path, callers)
-        if isinstance(node, ast.Subscript):
-            return self._makes_tensor(node.value, path, callers, names)
-        if isinstance(node, ast.BinOp):
-            return any(self._makes_tensor(each, path, callers, names) for each in (node.left, node.right))
-        if isinstance(node, ast.UnaryOp):
-            return self._makes_tensor(node.operand, path, callers, names)
-        if not isinstance(node, ast.Name) or names > _MAX_NAMES:
-            return False
-        for depth in range(len(path) - 1, -1, -1):
-            scope = path[depth]
-            if not isinstance(scope, (*FUNCTIONS, ast.Module)):
-                continue
-            values, is_whole = _values_before(scope.body, path[depth + 1], path[depth:], node.id)
-            if values:
-                are_tensors = all(
-                    each is not None and self._makes_tensor(each, path, callers, names + 1) for each in values
-                )
-                return are_tensors and (is_whole or isinstance(scope, ast.Module) or not _parameter(scope, node.id))
-            parameter = None if isinstance(scope, ast.Module) else _parameter(scope, node.id)
-            if parameter is not None:
-                assert not isinstance(scope, ast.Module)
-                return self._is_parameter_tensor(scope, parameter, path[: depth + 1], path, callers)
+def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
+    """True if no caller decides whether a value is a tensor."""
+    if names > _MAX_NAMES:
         return False
+    if isinstance(node, ast.Call):
+        return all(_is_free(each, path, names) for each in _passed_on(node))
+    if isinstance(node, ast.Attribute):
+        if node.attr in _VIEWS:
+            return _is_free(node.value, path, names)
+        return not _is_name(node.value, "self") or _is_attribute_tensor(node.attr, path)
+    if isinstance(node, ast.Name):
+        return _is_name_free(node, path, names)
+    return all(_is_free(each, path, names) for each in _parts_of(node))
 
-    def _is_attribute_tensor(self, name: str, path: Sequence[ast.AST], callers: int) -> bool:
-        """True if a class annotates an attribute of its own as a tensor, or puts nothing but tensors there."""
-        owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
-        if owner is None:
-            return False
-        declared = _declared_in(owner, name)
-        if declared is not None:
-            return declared
-        writes = list(_writes_in(owner, name))
-        return bool(writes) and all(
-            _is_made_by_torch(each) or self._is_given_to_constructor(each, owner, callers) for each in writes
-        )
 
-    def _is_given_to_constructor(self, value: ast.expr, owner: ast.ClassDef, callers: int) -> bool:
-        """True if a value is a parameter of the constructor, and all objects that are made in sight give a tensor."""
-        made = next((each for each in owner.body if isinstance(each, FUNCTIONS) and each.name == "__init__"), None)
-        if made is None or not isinstance(value, ast.Name) or callers >= _MAX_CALLERS:
-            return False
-        parameter = _parameter(made, value.id)
-        if parameter is None or self._named_elsewhere(owner.name):
-            return False
-        if parameter.annotation is not None and not _is_any(parameter.annotation):
-            return _names_tensor(parameter.annotation)
-        calls = list[bool]()
-        for use in (*self._uses.get(owner.name, ()), *self._uses.get("cls", ())):
-            path = path_to(self._tree, use)
-            call = path[-2] if len(path) > 1 else None
-            if last_name(use) == "cls" and owner not in path:
-                continue
-            given = _given_for(parameter, made, call, is_method=True) if isinstance(call, ast.Call) else None
-            calls.append(given is not None and self._makes_tensor(given, path, callers + 1, 0))
-        return bool(calls) and all(calls)
+def _passed_on(call: ast.Call) -> list[ast.expr]:
+    """What decides whether a call gives a tensor; nothing where it gives one in any case, or what it likes."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
+        return [function.value] if function.attr in _OF_ARRAYS and not is_of_library else []
+    return call.args if isinstance(function, ast.Name) and function.id in _PASSING else []
 
-    @cached_property
-    def _uses(self) -> dict[str, list[ast.Name | ast.Attribute]]:
-        found: dict[str, list[ast.Name | ast.Attribute]] = {}
-        for node in walk(self._tree):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                found.setdefault(last_name(node) or "", []).append(node)
-        return found
+
+def _is_name_free(node: ast.Name, path: Sequence[ast.AST], names: int) -> bool:
+    for depth in range(len(path) - 1, -1, -1):
+        scope = path[depth]
+        generators = getattr(scope, "generators", ())
+        source = next((each.iter for each in generators if _binds(each.target, node.id)), None)
+        if source is not None:
+            return _is_free(source, path[:depth], names + 1)
+        if not isinstance(scope, (*FUNCTIONS, ast.Lambda)):
+            continue
+        inside = path[depth + 1] if depth + 1 < len(path) else None
+        statements = scope.body if isinstance(scope.body, list) else []
+        values, is_whole = _values_before(statements, inside, path[depth:], node.id)
+        if any(each is None or not _is_free(each, path, names + 1) for each in values):
+            return False
+        if is_whole:
+            return True
+        parameter = _parameter(scope, node.id)
+        if parameter is not None:
+            if parameter.annotation is not None and not _is_any(parameter.annotation):
+                return _names_tensor(parameter.annotation)
+            return _is_tested(parameter.arg, path[depth:])
+        if values:
+            return True
+    return True
+
+
+def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
+    """True if a class annotates an attribute of its own as a tensor, or puts nothing but tensors there."""
+    owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
+    if owner is None:
+        return False
+    declared = _declared_in(owner, name)
+    writes = list(_writes_in(owner, name))
+    return declared if declared is not None else bool(writes) and all(map(_is_made_by_torch, writes))
 
 
 def _parts_of(node: ast.expr) -> list[ast.expr]:
@@ -287,22 +183,6 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
     taken = function.args
     every = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs, taken.vararg, taken.kwarg]
     return next((each for each in every if each is not None and each.arg == name), None)
-
-
-def _given_for(
-    parameter: ast.arg, function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, *, is_method: bool
-) -> ast.expr | None:
-    """The argument that a call gives a parameter; None if that is not plain to see."""
-    named = next((each.value for each in call.keywords if each.arg == parameter.arg), None)
-    if named is not None:
-        return named
-    positional = [*function.args.posonlyargs, *function.args.args]
-    is_static = any(last_name(each) == "staticmethod" for each in function.decorator_list)
-    first = 1 if is_method and not is_static else 0
-    at = next((number for number, each in enumerate(positional) if each is parameter), None)
-    if at is None or any(isinstance(each, ast.Starred) for each in call.args) or not 0 <= at - first < len(call.args):
-        return None
-    return call.args[at - first]
 
 
 def _is_any(annotation: ast.expr) -> bool:
