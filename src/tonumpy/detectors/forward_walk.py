@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Held = TypeVar("Held")
 Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`
+Names = dict[Place, frozenset[Held]]
 Path = tuple[tuple[int, int], ...]  # the branches around a statement: a test, and which of its outcomes leads there
 
 OF_SAME_MEMORY = frozenset("T mT H mH real flat data".split())  # attributes
@@ -52,12 +53,12 @@ class ForwardWalk(Generic[Held]):
     """The run over one function. A rule says what its expressions hold, and what becomes of the names it binds."""
 
     def __init__(self) -> None:
-        self.names: dict[Place, frozenset[Held]] = {}
+        self.names: Names[Held] = {}
         self.containers: set[Place] = set()  # lists, dicts and the like that the function makes
         self.path: Path = ()
         self.statement: ast.stmt | None = None  # the one at hand
         self._is_reached = True
-        self._left: list[dict[Place, frozenset[Held]]] = []  # what holds where the loop around is left or goes on
+        self._left: list[Names[Held]] = []  # what holds where the loop around is left or goes on
         self._looked_at = 0
 
     # What a rule adds.
@@ -160,7 +161,8 @@ class ForwardWalk(Generic[Held]):
                     self.leave_context(item)
             case ast.Match():
                 self.value(statement.subject)
-                self.branches(statement, [], *(case.body for case in statement.cases))
+                blocks = [case.body for case in statement.cases]
+                self.branches(statement, *blocks, *([] if _takes_all(statement.cases[-1]) else [[]]))
             case ast.Break() | ast.Continue():
                 self._left.append(self.names)
                 self._is_reached = False
@@ -176,7 +178,7 @@ class ForwardWalk(Generic[Held]):
                     self.value(each)
                 self._is_reached &= not isinstance(statement, ast.Raise)
 
-    def branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> list[dict[Place, frozenset[Held]]]:
+    def branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> list[Names[Held]]:
         """Run the branches, and return what holds at the ends that are reached. Where only one goes on, what follows
         stands in it, too."""
         before, path, ends, went_on = self.names, self.path, [], []
@@ -212,8 +214,8 @@ class ForwardWalk(Generic[Held]):
         self._left = around
         self.block(statement.orelse)
 
-    def _joined(self, ends: list[dict[Place, frozenset[Held]]]) -> dict[Place, frozenset[Held]]:
-        found: dict[Place, frozenset[Held]] = {}
+    def _joined(self, ends: list[Names[Held]]) -> Names[Held]:
+        found: Names[Held] = {}
         for place in {place for end in ends for place in end}:
             parts = []
             for self.names in ends:
@@ -311,6 +313,11 @@ class ForwardWalk(Generic[Held]):
     def item_made(self, node: Comprehension) -> frozenset[Held]:
         """Return what the items of a comprehension hold."""
         return self.value(node.value if isinstance(node, ast.DictComp) else node.elt)
+
+
+def _takes_all(case: ast.match_case) -> bool:
+    """True for `case _:` and `case other:`."""
+    return case.guard is None and isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
 
 
 def _makes_container(value: ast.expr | None) -> bool:

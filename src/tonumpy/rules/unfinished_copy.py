@@ -3,21 +3,18 @@
 ## What it does
 
 Reports what reads a tensor on the host while `non_blocking=True` may still be copying it there: `.to("cpu",
-non_blocking=True)` in all its spellings, `.type("torch.FloatTensor", non_blocking=True)` and, into pinned memory,
-`pinned.copy_(x, non_blocking=True)` and operators with `out=pinned`. A read is `.numpy()`, `np.asarray`, `.tolist()`,
-`.item()`, `float()`, printing, arithmetic, `.clone()`, a cast, an index by a mask. A view of the copy, and a second
-`.cpu()`, wait for nothing.
+non_blocking=True)` in all its spellings and, into pinned memory, `pinned.copy_(x, non_blocking=True)`. A read is
+`.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing, arithmetic, `.clone()`, a cast. A view of the
+copy, and a second `.cpu()`, wait for nothing.
 
-Copy and read must be visible in one function; or the copy in a function of the module, or a method of the same class,
-that returns it: `def to_cpu(t): return t.to("cpu", non_blocking=True)`. Where a flag that such a function is given may
-choose whether it waits, nothing is said. A list or a dict of copies counts if nothing else is put into it. What stands
-in an attribute for another method, comes from a generator, or is read by a function that is given it, is left to
-`tonumpy rehearse`. The finding stands at the first read.
+Copy and read must stand in one function. A list or a dict of copies counts if nothing else is put into it. What a
+function returns, stores in an attribute for another method or is given to read is left to `tonumpy rehearse`. The
+finding stands at the first read.
 
-Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of a stream, or of an event that
-was recorded after the copy, and a blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, a branch,
-printing). Where an `if` without `else` waits, the other branch is taken to have nothing to wait for. `wait_stream` and
-`wait_event` let a stream wait, and not the host.
+Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of a stream or of an event, and a
+blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, a branch, printing). Where an `if` without `else`
+waits, the other branch is taken to have nothing to wait for. `wait_stream` and `wait_event` let a stream wait, and not
+the host.
 
 ## Why is this bad
 
@@ -52,7 +49,7 @@ copies then run beside each other.
 
 ## Fix safety
 
-Safe: it drops `non_blocking=True`, and the copy waits for itself. There is none where `out=` writes into pinned memory.
+Safe: it drops `non_blocking=True`, and the copy waits for itself.
 """
 
 from __future__ import annotations

@@ -77,13 +77,13 @@ def kinds_in(data: str | bytes) -> set[str]:
     is_risky = _has_any(RISKY_WORDS, text)
     has_consumers = _imports_consumer(text, CONSUMERS if is_risky else CONSUMERS - _TAKES_PLAIN)
     is_numpy_imported = "import numpy" in text
-    is_moving = ".to(" in text or "copy_(" in text or ".type(" in text
+    is_moving = ".to(" in text or "copy_(" in text
     kinds = {
         "risks": is_risky,
         "arguments": has_consumers,
         "operations": has_consumers or is_numpy_imported,
         "memory": _has_any(SHARERS, text),
-        "copies": (is_moving and _has_any(_COPIES, text)) or ("pin_memory" in text and "out=" in text),
+        "copies": is_moving and _has_any(_COPIES, text),
         "masks": (is_numpy_imported or "from numpy" in text or "shapely" in text) and _has_any(_MAKERS_OF_MASKS, text),
         "taken": _has_any(_TAKING, text) or _makes_text_of_unknown(text) or _holds_set(text),
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from tonumpy.detectors.unfinished_calls import view_waited_for
+from tonumpy.detectors.waiting import view_waited_for
 from tonumpy.rehearsal.frames import own_frame, tree_of
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
