@@ -39,7 +39,7 @@ def check(command: str, tree: Path, options: list[str]) -> Found:
         raise RuntimeError(f"{command} ended with {done.returncode} in {tree}: {done.stderr[-1000:]}") from None
     found = {
         (os.path.relpath(row["filename"], tree.resolve()), row["code"], row["location"]["row"]): (
-            f"{row['confidence']}: {row['message']}"
+            f"{row.get('confidence', 'error')}: {row['message']}"
         )
         for row in rows
     }

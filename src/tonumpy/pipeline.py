@@ -199,7 +199,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     if "taken" in rules:
         from tonumpy.sinks.taken.inference import infer_taken  # start-up
 
-        taken = infer_taken(module, risks, with_text=settings.confidence == "low")
+        taken = infer_taken(module, risks)
         raising = {each.finding.start for each in found if each.finding.confidence != "low" and not each.is_hidden}
         of_values = judge_as("taken", taken)
         found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values

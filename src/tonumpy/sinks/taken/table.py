@@ -37,6 +37,10 @@ class Table(NamedTuple):
 _SELDOM_WRONG = ("text", "picture")
 # Functions that ask a tensor for its shape where they are given an axis, and answer as for an array: `np.size(t, 0)`.
 OF_AXES = ("numpy.size",)
+# Functions that make text of the unknown where they are asked to: `json.dump(x, file, default=str)`; their names in the
+# table end so.
+WRITERS_OF_TEXT = ("dump", "dumps")
+ENDING = "(default=str)"
 # What these write is read again, by programs; they take what is nested.
 WRITERS_OF_JSON = ("json", "orjson", "ujson")
 
