@@ -17,6 +17,7 @@ EXAMPLES = {
         "def show(x: torch.Tensor):\n    return x.cpu().numpy()\n\n\ndef f(x):\n    show(x.detach())\n"
     ),
     "collate-function": "def collate_rows(rows):\n    return rows.numpy()\n",
+    "company-of-data": "def shifted(offset: torch.Tensor):\n    return (torch.rand(3) + offset).numpy()\n",
     "content-of-dataset": (
         "class Rows(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        return self.rows[i].numpy()\n"
     ),

@@ -48,6 +48,7 @@ HABITS = (
         "A collate function makes a batch of data on the CPU",
         r"(?i)(^|_)collat(e|or)",
     ),
+    Habit("company-of-data", ("tensor of unknown grad",), "no grad", "What is combined with data requires no grad"),
     Habit("content-of-dataset", ("class",), "on the CPU, no grad", "A Dataset returns data on the CPU"),
     Habit(
         "data-package",
