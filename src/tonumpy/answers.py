@@ -1,6 +1,6 @@
 """What is known of one conversion, fact by fact: from a conversion to answers with what each rests on.
 
-`traced` is the same conversion with the line behind each fact (see engine/values/origins.py).
+The conversion is one of a module that tells origins: with the line behind each fact (see engine/values/origins.py).
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ _ALSO = {
 }
 
 
-def answers_of(
-    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None, module: Module
-) -> tuple[Answer, ...]:
+def answers_of(conversion: Conversion | ImplicitConversion, module: Module) -> tuple[Answer, ...]:
     filename = module.filename
-    grounds = [each for each in grounds_of(conversion) if _speaks_for_fact(each, conversion)]
-    grounds += _lines_behind(conversion, traced)
+    told = (each for each in grounds_of(conversion) if each.kind != Strength.PROOF.name.lower())
+    grounds = [*(each for each in told if _speaks_for_fact(each, conversion)), *_lines_behind(conversion)]
 
     def of(about: str) -> tuple[Ground, ...]:
         return tuple(each for each in grounds if each.about == about)
@@ -77,15 +75,14 @@ def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion
     return not is_open or ground.kind not in (("habit", "promise") if ground.about == "device" else ("habit",))
 
 
-def answers_of_argument(argued: Argued, traced: Argued | None, module: Module) -> tuple[Answer, ...]:
+def answers_of_argument(argued: Argued, module: Module) -> tuple[Answer, ...]:
     """The same of an argument of a function that converts, which may be no tensor."""
+    lines = lines_of_evidence(argued.evidence, "kind")
     if not argued.is_converter:
-        lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
         return (Answer("given to", f"`{argued.function}`, {argued.words}", lines),)
     given = Answer("given to", f"`{argued.function}`, which makes an array of a tensor")
     if argued.conversion is not None:
-        return (given, *answers_of(argued.conversion, None if traced is None else traced.conversion, module))
-    lines = () if traced is None else lines_of_evidence(traced.evidence, "kind")
+        return (given, *answers_of(argued.conversion, module))
     remedy = "annotate it, or test `isinstance(x, torch.Tensor)`" if argued.words.startswith("unknown") else ""
     return (given, Answer("kind", argued.words, lines, remedy))
 
@@ -100,31 +97,12 @@ def lines_of_evidence(evidence: AllEvidence, about: str, states: Iterable[str] |
     )
 
 
-def _lines_behind(
-    conversion: Conversion | ImplicitConversion, traced: Conversion | ImplicitConversion | None
-) -> list[Ground]:
-    """None where the search with lines, which may cost more than there is to spend, has found something else."""
-    if traced is None or _facts(conversion) != _facts(traced):
-        return []
+def _lines_behind(conversion: Conversion | ImplicitConversion) -> list[Ground]:
     told: list[Ground] = []
     for about, state in _states(conversion).items():
-        lines = lines_of_evidence(traced.evidence, about, (state,))
-        lines = lines or lines_of_evidence(traced.evidence, about, _ALSO.get(state, ()))
-        told += lines
+        lines = lines_of_evidence(conversion.evidence, about, (state,))
+        told += lines or lines_of_evidence(conversion.evidence, about, _ALSO.get(state, ()))
     return told
-
-
-def _facts(conversion: Conversion | ImplicitConversion) -> tuple[object, ...]:
-    return (
-        *(
-            conversion.certainty,
-            conversion.on_cpu,
-            conversion.is_sent,
-            conversion.requires_grad,
-            conversion.param_taint,
-        ),
-        conversion.dtype,
-    )
 
 
 def _states(conversion: Conversion | ImplicitConversion) -> dict[str, str]:

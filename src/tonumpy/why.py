@@ -75,7 +75,6 @@ class _Grounds(NamedTuple):
     module: Module
     found: list[Finding]
     known: _Known
-    traced: _Known  # the same, with the line of code behind each fact
     seen: dict[ast.AST, tuple[Answer, ...]]  # in runs; that of an argument or operator is taken out once it is told
 
 
@@ -84,16 +83,14 @@ def explain(source: Source, settings: Settings, project: Project, row: int) -> l
     not, in the order of the text."""
     found, seen = _found(source, settings, project), _seen(source, settings)
     module = module_of(source, settings, project)
+    module.tells_origins = True  # the line of code behind each fact
     places = _places(module, row)
     sharing = cache(partial(sharing_of, source, places.candidates, places.sharers))
     known = _known(module, places, settings, sharing)
     sharers = infer_sharers(module, places.sharers, sharing()) if places.sharers else []
-    traced_module = module_of(source, settings, project)
-    traced_module.tells_origins = True  # the line of code behind each fact
-    traced = _known(traced_module, places, settings, sharing)
     others = [each for each in places.candidates if id(each.call) not in known.receivers]
-    no_tensors = _no_tensors(traced_module, others)
-    grounds = _Grounds(module, found, known, traced, seen)
+    no_tensors = _no_tensors(module, others)
+    grounds = _Grounds(module, found, known, seen)
     explanations = [
         *_of_candidates(grounds, places.candidates, no_tensors),
         *_of_sharers(grounds, sharers),
@@ -117,10 +114,8 @@ def _of_candidates(
         if conversion is None:
             answers = (no_tensors[id(candidate.call)],)
         else:
-            told, traced = _at(grounds.found, start), grounds.traced.receivers.get(id(candidate.call))
-            judged = _as_judged(conversion, told)
-            answers = answers_of(judged, None if traced is None else _as_judged(traced, told), grounds.module)
-            answers += _doubted(conversion, judged)
+            judged = _as_judged(conversion, _at(grounds.found, start))
+            answers = (*answers_of(judged, grounds.module), *_doubted(conversion, judged))
         answers += _compiled(grounds.module, candidate)
         answers += grounds.seen.get(candidate.call, ())
         yield Explanation(start, source.text_of(candidate.receiver), _at(grounds.found, start), answers)
@@ -140,12 +135,11 @@ def _of_sharers(grounds: _Grounds, sharers: list[ImplicitConversion]) -> Iterato
 def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
     """Of the arguments of functions that convert them; what runs have seen of a call, with the first one."""
     source = grounds.module.source
-    traced = {id(each.node): each for each in grounds.traced.arguments}
     for argued in grounds.known.arguments:
         start = source.node_start(argued.site.string or argued.node)
-        told, lines = _of_call(grounds.found, source, argued), traced.get(id(argued.node))
+        told = _of_call(grounds.found, source, argued)
         judged = _argued_as_judged(argued, told)
-        answers = answers_of_argument(judged, None if lines is None else _argued_as_judged(lines, told), grounds.module)
+        answers = answers_of_argument(judged, grounds.module)
         if argued.conversion is not None and judged.conversion is not None:
             answers += _doubted(argued.conversion, judged.conversion)
         answers += _compiled(grounds.module, argued.site)
@@ -156,13 +150,10 @@ def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
 def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
     """Of the other conversions that no call spells: of operators, of stores, and of what is given to an objective."""
     source = grounds.module.source
-    traced = {id(each.site.call): each for each in grounds.traced.others}
     for other in grounds.known.others:
         start, _ = span_of(other, source)
-        told, lines = _at(grounds.found, start), traced.get(id(other.site.call))
-        judged = _as_judged(other, told)
-        answers = answers_of(judged, None if lines is None else _as_judged(lines, told), grounds.module)
-        answers += _doubted(other, judged)
+        judged = _as_judged(other, _at(grounds.found, start))
+        answers = (*answers_of(judged, grounds.module), *_doubted(other, judged))
         answers += _compiled(grounds.module, other.site)
         answers += grounds.seen.pop(other.site.call, ())
         yield Explanation(start, source.text_of(other.argument), _at(grounds.found, start), answers)
