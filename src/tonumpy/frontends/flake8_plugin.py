@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from tonumpy.config import Configuration, Settings
     from tonumpy.engine.names.project import Project
-    from tonumpy.garbage import Sheltered
 
 _SWITCH = {"action": "store_true", "default": False}
 _OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
@@ -37,7 +36,6 @@ class Plugin:
     codes: ClassVar[tuple[str, ...]]
     guides: ClassVar[StyleGuideManager]
     project: ClassVar[Project | None]
-    sheltered: ClassVar[Sheltered]  # as the project, it comes with the first file that is looked into
 
     def __init__(self, tree: ast.Module, filename: str, lines: Sequence[str]) -> None:
         self.tree = tree
@@ -94,16 +92,15 @@ class Plugin:
             return
         # Most files end before these.
         from tonumpy.engine.names.project import Project  # start-up
-        from tonumpy.garbage import Sheltered  # start-up
+        from tonumpy.garbage import Paused  # start-up
         from tonumpy.pipeline import check  # start-up
         from tonumpy.text.source import Source  # start-up
 
         if Plugin.project is None:
             Plugin.project = Project()
-            Plugin.sheltered = Sheltered()
         source = Source.from_text(self.text, self.filename, self.tree)
         try:
-            with Plugin.sheltered:
+            with Paused():
                 findings = check(source, self.settings(), Plugin.project)
         except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
             yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
