@@ -226,16 +226,16 @@ def test_a_chain_of_several_lines_in_an_f_string() -> None:
     assert repair(text) == 'f"""{\n  a\n  .detach()\n  .cpu()\n  .numpy()}"""'
 
 
-@pytest.mark.parametrize("text", ["f'{a.numpy()=}'", "f'{a.numpy() = !r}'", "f'{(a.numpy())=}'", "f'{f(a.numpy())=}'"])
+@pytest.mark.parametrize(
+    "text", ["f'{a.numpy()=}'", "f'{a.numpy() = !r}'", "f'{(a.numpy())=}'", "f'{f(a.numpy())=}'", "f'{b=} {a.numpy()}'"]
+)
 def test_an_f_string_that_prints_its_own_source_is_left(text: str) -> None:
     (fix,) = fixes_of(text)
     assert fix.applicability == "display-only"
     assert fix.edits
 
 
-@pytest.mark.parametrize(
-    "text", ["f'{a.numpy()==b}'", "f'a={a.numpy()}'", "f'{b=} {a.numpy()}'", "f'{b=:{a.numpy()}}'"]
-)
+@pytest.mark.parametrize("text", ["f'{a.numpy()==b}'", "f'a={a.numpy()}'"])
 def test_an_f_string_with_another_equals_sign_is_not(text: str) -> None:
     assert fixes_of(text)[0].applicability == "safe"
 

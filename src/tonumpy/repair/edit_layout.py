@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
@@ -218,22 +217,12 @@ def _force(call: ast.Call, source: Source) -> Edit:
 
 
 def _is_echoed(candidate: Candidate, source: Source) -> bool:
-    """True if the call stands in an `f"{x.numpy()=}"`, which prints its own source, or in a template
+    """True if the call may stand in an `f"{x.numpy()=}"`, which prints its own source, or in a template
     `t"{x.numpy()}"`, which keeps it: an edit changes more than it is to."""
-    return candidate.string is not None and candidate.call in _echoed_in(candidate.string, source)
-
-
-@lru_cache(maxsize=1)  # one string may hold any number of candidates
-def _echoed_in(string: ast.expr, source: Source) -> frozenset[ast.AST]:
-    found = set[ast.AST]()
-    for field in ast.walk(string):
-        if type(field).__name__ == "Interpolation":
-            found.update(ast.walk(field))
-        elif isinstance(field, ast.FormattedValue):
-            after = _gap(source.text, source.offset(source.node_end(field.value))).end()
-            if source.text.startswith("=", after):
-                found.update(ast.walk(field.value))
-    return frozenset(found)
+    string = candidate.string
+    return string is not None and (
+        type(string).__name__ == "TemplateStr" or re.search(r"=\s*[}!:]", source.text_of(string)) is not None
+    )
 
 
 def _name_start(attribute: ast.Attribute, source: Source) -> Position:
