@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tonumpy.findings import Applicability, Edit
     from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import Candidate, Site
     from tonumpy.text.source import Source
 
@@ -250,14 +250,14 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     return compiled_around(source, place.scopes, place.call) is not None
 
 
-def _risks_of(source: Source) -> RiskFlow:
-    from tonumpy.sinks.risk_flow import RiskFlow  # only for files that may hold something at risk: start-up
+def _risks_of(source: Source) -> PossibleTensors:
+    from tonumpy.sinks.possible_tensors import PossibleTensors  # only for files that may hold such: start-up
 
-    return RiskFlow(source)
+    return PossibleTensors(source)
 
 
 def _implicit(
-    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], RiskFlow]
+    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], PossibleTensors]
 ) -> list[Judgement]:
     """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
     source, found = module.source, list[Judgement]()
@@ -332,7 +332,7 @@ def _receivers(
     return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
-def _arguments(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
+def _arguments(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
     from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
     from tonumpy.sinks.objectives import find_given  # the same: start-up
     from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
@@ -343,7 +343,7 @@ def _arguments(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
     return [*given, *infer_stores(module, stores)] if stores else given
 
 
-def _operations(module: Module, risks: RiskFlow) -> list[ImplicitConversion]:
+def _operations(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
     from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
     from tonumpy.sinks.operators import find_operations  # the same: start-up
 

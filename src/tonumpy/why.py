@@ -25,7 +25,7 @@ from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operators import find_operations
-from tonumpy.sinks.risk_flow import RiskFlow
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
@@ -52,7 +52,7 @@ class _Places(NamedTuple):
     """What may convert in a row."""
 
     row: int
-    risks: RiskFlow
+    risks: PossibleTensors
     candidates: list[Candidate]
     sharers: list[Site]
     sinks: list[Site]
@@ -220,7 +220,7 @@ def _places(module: Module, row: int) -> _Places:
     source = module.source
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
     sinks = sinks_in(module, row)
-    risks, of_sinks = RiskFlow(source), {id(each.call) for each in sinks}
+    risks, of_sinks = PossibleTensors(source), {id(each.call) for each in sinks}
     given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
     return _Places(
         row,

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion
     from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite
 
 _EQUALITIES = (ast.Eq, ast.NotEq)
 
 
-def infer_approximations(module: Module, risks: Callable[[], RiskFlow]) -> list[ImplicitConversion]:
+def infer_approximations(module: Module, risks: Callable[[], PossibleTensors]) -> list[ImplicitConversion]:
     """Those at risk, if only without habits, in the order of the text."""
     source = module.source
     rows = sorted(set(source.rows_with("approx(")))

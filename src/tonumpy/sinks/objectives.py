@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.engine.names.module import Module
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.sinks.shapes import Names
     from tonumpy.text.candidates import ReturnSite, Scope, Site
     from tonumpy.text.source import Source
 
 
-def find_given(module: Module, risks: RiskFlow) -> list[Site | ReturnSite]:
+def find_given(module: Module, risks: PossibleTensors) -> list[Site | ReturnSite]:
     """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
@@ -38,7 +38,7 @@ def find_given(module: Module, risks: RiskFlow) -> list[Site | ReturnSite]:
     return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]
 
 
-def find_objectives(source: Source, risks: RiskFlow) -> list[ReturnSite]:
+def find_objectives(source: Source, risks: PossibleTensors) -> list[ReturnSite]:
     """The `return` statements of such functions."""
     if not any(map(source.text.__contains__, WORDS)):
         return []

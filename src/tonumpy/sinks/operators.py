@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
-from tonumpy.sinks.risk_flow import ANY, ARRAY, TENSOR, RiskFlow
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
@@ -39,13 +39,13 @@ class Operands(NamedTuple):
     key: ast.expr | None = None
 
 
-def find_operations(source: Source, risks: RiskFlow | None = None) -> list[OperationSite]:
+def find_operations(source: Source, risks: PossibleTensors | None = None) -> list[OperationSite]:
     """The operations in which an array and a tensor may meet: any tensor, or one at risk where others are taken."""
     spelt = operations_spelt(source.text)
     rows = sorted({source.position_at(place).row for place in spelt.places})
     if not rows:
         return []
-    risks = risks or RiskFlow(source)
+    risks = risks or PossibleTensors(source)
     one_element = OneElementIndices(source)
     return [
         site
@@ -83,7 +83,7 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, one_element: OneElementIndices) -> bool:
+def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors, one_element: OneElementIndices) -> bool:
     """Whether one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
@@ -93,14 +93,13 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, one_element: On
         return True
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [] if key is None else [(left, part) for part in indices_of(key)]
-    kinds = TENSOR if _may_always_raise(site) else ANY
     try:
         for one, other in pairs:
             if not _reads_as_array(one, spelt) or not may_be_a_tensor_or_mask(other):
                 continue
             if (root := root_name(one)) is not None and root == root_name(masked_by(other)):
                 continue  # `mask[mask > 0]`
-            if risks.reaches(other, site.scopes, kinds) and risks.reaches(one, site.scopes, ARRAY):
+            if risks.reaches(other, site.scopes, at_risk=not _may_always_raise(site)):
                 return True
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
@@ -108,7 +107,7 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: RiskFlow, one_element: On
 
 
 def _may_lose_axis(
-    site: OperationSite, operands: Operands, spelt: Spelt, risks: RiskFlow, one_element: OneElementIndices
+    site: OperationSite, operands: Operands, spelt: Spelt, risks: PossibleTensors, one_element: OneElementIndices
 ) -> bool:
     """Whether an array is indexed by a tensor of one element, on whatever device."""
     array, _, key = operands
@@ -116,8 +115,7 @@ def _may_lose_axis(
         return False
     parts = [each for each in indices_of(key) if one_element.holds(each, array, site)]
     try:
-        is_given = any(risks.reaches(each, site.scopes, TENSOR) for each in parts)
-        return is_given and risks.reaches(array, site.scopes, ARRAY)
+        return any(risks.reaches(each, site.scopes, at_risk=False) for each in parts)
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import root_name
 from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
-from tonumpy.sinks.risk_flow import FORM, GRAD, PLACE, TENSOR
 from tonumpy.text.candidates import handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS, OF_TORCH
@@ -39,20 +38,20 @@ def may_convert(call: ast.Call, names: Names) -> bool:
     return any(may_be_a_tensor(each, names) for each, _ in given_away(call, names))
 
 
-def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, int]]:
-    """The arguments of a call that would be converted, if they are tensors, by what it seems to call; each with the
-    kinds of risks that it refuses (risk_flow.py)."""
+def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, bool]]:
+    """The arguments of a call that would be converted, if they are tensors, by what it seems to call; each with whether
+    only a tensor at risk is refused there."""
     function = handed_over(call)
     if function is not None:
         return [
-            (node, _kinds(parameter.takes))
+            (node, not _refuses_all(parameter.takes))
             for consumer in _consumers_spelt(function, names)
             for position, node in enumerate(call.args[1:])
             for parameter in consumer.parameters
             if parameter.position in (position, -1)
         ]
     return [
-        (argument.node, _kinds(argument.takes))
+        (argument.node, not _refuses_all(argument.takes))
         for consumer in _consumers_spelt(call.func, names)
         for argument in converting_arguments(call, consumer)
         if _may_be_given(argument.node, argument.takes)
@@ -80,13 +79,8 @@ def _may_be_given(node: ast.expr, takes: Mapping[str, Refusal]) -> bool:
     return kind is None or any(way == kind or (kind == "items" and way.startswith("records")) for way in takes)
 
 
-def _kinds(takes: Mapping[str, Refusal]) -> int:
-    """The kinds of risks that are refused there."""
-    found = 0
-    for refusal in takes.values():
-        found |= TENSOR if refusal.error else sum(kind for sort, kind in _SORTS.items() if sort in refusal.sorts)
-        found |= FORM if not _OF_FORM.isdisjoint(refusal.sorts) else 0
-    return found
+def _refuses_all(takes: Mapping[str, Refusal]) -> bool:
+    return any(refusal.error for refusal in takes.values())
 
 
 def consumer_named(full: str) -> Consumer | None:
@@ -98,8 +92,6 @@ def roots_of(names: Names) -> set[str]:
     return {full.partition(".")[0] for full in names.values()}
 
 
-_SORTS = {"g": GRAD, "d": PLACE, "b": FORM}
-_OF_FORM = frozenset("scn")
 # What is given there by a literal or a comprehension.
 _KINDS: dict[type[ast.expr], str] = {
     **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), "items"),

@@ -1,7 +1,7 @@
 """From a source to the calls of sinks that a risk may reach.
 
 Two steps: the spelling alone (`places_spelt`) rules out most files, which then need no parse, and only ever lets too
-much through; then risks are followed in the tree (risk_flow.py).
+much through; then risks are followed in the tree (possible_tensors.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import imports_among
 from tonumpy.sinks.places import places_spelt
-from tonumpy.sinks.risk_flow import RiskFlow
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import (
     Names,
     given_away,
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 
-def find_consumers(source: Source, risks: RiskFlow | None = None) -> list[Site]:
+def find_consumers(source: Source, risks: PossibleTensors | None = None) -> list[Site]:
     """The calls of sinks that a risk may reach, or a tensor where these are refused."""
     places = places_spelt(source.text)
     if not places:
         return []
-    names, risks = imported(source), risks or RiskFlow(source)
+    names, risks = imported(source), risks or PossibleTensors(source)
     rows = {source.position_at(each).row for each in places}
     sites = find_calls(source, sorted(rows), lambda call: may_convert(call, names))
     return [site for site in sites if _is_at_risk(site, names, risks)]
 
 
-def _is_at_risk(site: Site, names: Names, risks: RiskFlow) -> bool:
+def _is_at_risk(site: Site, names: Names, risks: PossibleTensors) -> bool:
     try:
-        return any(risks.reaches(node, site.scopes, kinds) for node, kinds in given_away(site.call, names))
+        return any(risks.reaches(each, site.scopes, at_risk=at_risk) for each, at_risk in given_away(site.call, names))
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return True

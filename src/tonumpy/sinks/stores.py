@@ -18,7 +18,6 @@ from tonumpy.engine.values.values import OtherFramework, Symbol, Tensor, is_text
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.sinks.consumers import EVERY, consumer_of, methods_of
 from tonumpy.sinks.mixtures import takes_array
-from tonumpy.sinks.risk_flow import ANY, TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor, roots_of
 from tonumpy.sinks.sink_calls import imported
 from tonumpy.text import candidates
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from tonumpy.engine.summaries.driver import Observations
     from tonumpy.engine.values.values import Value
     from tonumpy.sinks.consumers import Refusal
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
@@ -65,7 +64,7 @@ class _Put(NamedTuple):
     refusal: Refusal
 
 
-def find_stores(source: Source, risks: RiskFlow) -> list[OperationSite]:
+def find_stores(source: Source, risks: PossibleTensors) -> list[OperationSite]:
     """The operations that may give a tensor to such an object, if a risk reaches it or every one is refused."""
     if not any(library in source.text for library in LIBRARIES):
         return []
@@ -91,8 +90,8 @@ def _rows(source: Source, methods: set[str], things: set[str]) -> list[int]:
     return sorted({source.position_at(place).row for place in places})
 
 
-def _may_be_at_risk(node: ast.expr, site: OperationSite, risks: RiskFlow) -> bool:
-    return may_be_a_tensor(node, {}) and risks.reaches(node, site.scopes, ANY | TENSOR)
+def _may_be_at_risk(node: ast.expr, site: OperationSite, risks: PossibleTensors) -> bool:
+    return may_be_a_tensor(node, {}) and risks.reaches(node, site.scopes, at_risk=False)
 
 
 def _things(source: Source, names: set[str]) -> set[str]:

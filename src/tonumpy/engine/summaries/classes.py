@@ -48,8 +48,10 @@ _STORING = re.compile(
     r"(?:\[[^\]\n]*\])*(?:[ \t]*(?:=(?!=)|:[^=\n]*=(?!=)|[-+*/|&@%^]=|,[^=\n()]*=(?!=)|in\b|:\n)"
     r"|\.(?:append|extend|insert|add|update|setdefault|cuda|to|cpu|half|bfloat16|requires_grad_)\()"
 )
-_HOLDING = re.compile(r"(?:register_buffer|register_parameter|add_state)\(\s*(?:name\s*=\s*)?[\"']$")
-_SETTING = re.compile(r"\bsetattr\(\s*self,\s*[\"']$")
+_OWN_ATTRIBUTE = re.compile(r"self\.(\w+)")
+_REGISTERING = re.compile(
+    r"(register_buffer|register_parameter|add_state|\bsetattr)\(\s*(?:self,\s*)?(?:name\s*=\s*)?[\"'](\w+)[\"']"
+)
 
 
 class Members(NamedTuple):
@@ -70,6 +72,8 @@ class Classes:
         self._attributes: dict[object, Value] = {}
         self._fields: dict[Class, dict[str, Value] | None] = {}
         self._modules: dict[Class, bool] = {}
+        self._stored_at: dict[int, dict[str, list[int]]] = {}
+        self._registered: set[tuple[int, str]] = set()
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
         self._stores: dict[object, dict[str, Value]] = {}
         self._in_progress: set[object] = set()
@@ -272,11 +276,10 @@ class Classes:
         key = (id(owner.node), name)
         known = self._writing.get(key)
         if known is None:
-            text = self._analysis.text_of(owner)
-            places = [each for each in _places(text, f"self.{name}") if _STORING.match(text, each + 5 + len(name))]
-            places += self._registrations(owner, name, _HOLDING) + self._registrations(owner, name, _SETTING)
+            places = self._places_stored(owner).get(name, ())
             known = self._writing[key] = []
             if places:
+                text = self._analysis.text_of(owner)
                 first = min([owner.node.lineno, *(each.lineno for each in owner.node.decorator_list)])
                 rows = [first + text.count("\n", 0, each) for each in places]
                 for each in self.members(owner).functions:
@@ -284,10 +287,20 @@ class Classes:
                         known.append(each)
         return known
 
-    def _registrations(self, owner: Class, name: str, pattern: re.Pattern[str]) -> list[int]:
-        text = self._analysis.text_of(owner)
-        places = [*_places(text, f'"{name}"'), *_places(text, f"'{name}'")]
-        return [each for each in places if pattern.search(text, max(0, each - 60), each + 1)]
+    def _places_stored(self, owner: Class) -> dict[str, list[int]]:
+        """Where the text of a class assigns, fills or moves an attribute of `self`, by its name."""
+        known = self._stored_at.get(id(owner.node))
+        if known is None:
+            known = self._stored_at[id(owner.node)] = {}
+            text = self._analysis.text_of(owner)
+            for match in _OWN_ATTRIBUTE.finditer(text):
+                if _STORING.match(text, match.end()):
+                    known.setdefault(match[1], []).append(match.start())
+            for match in _REGISTERING.finditer(text):
+                known.setdefault(match[2], []).append(match.start(2))
+                if match[1] != "setattr":
+                    self._registered.add((id(owner.node), match[2]))
+        return known
 
     def _stores_of(self, owner: Class, node: FunctionNode, instance: Instance) -> dict[str, Value]:
         """What one method stores, given nothing but what its parameters declare, or what the object was made of."""
@@ -346,7 +359,9 @@ class Classes:
         return value._replace(on_cpu=instance.on_cpu, device_taint=taint)
 
     def _is_held(self, cls: Class, name: str) -> bool:
-        return any(self._registrations(each, name, _HOLDING) for each in self.ancestors(cls))
+        for each in self.ancestors(cls):
+            self._places_stored(each)
+        return any((id(each.node), name) in self._registered for each in self.ancestors(cls))
 
 
 def _members_of(node: ast.ClassDef) -> Members:
@@ -364,15 +379,3 @@ def _members_of(node: ast.ClassDef) -> Members:
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             bound[statement.target.id] = statement
     return Members(methods, functions, bound)
-
-
-def _places(text: str, word: str) -> list[int]:
-    """Where a word stands that no letter follows."""
-    found: list[int] = []
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (text[end : end + 1].isalnum() or text[end : end + 1] == "_") or word[-1] in "\"'":
-            found.append(at)
-        at = text.find(word, end)
-    return found

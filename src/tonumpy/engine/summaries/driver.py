@@ -13,8 +13,8 @@ from tonumpy.engine.summaries.callers import Callers, Entry
 from tonumpy.engine.summaries.callers_elsewhere import CallersElsewhere
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
-from tonumpy.engine.values.value_facts import tensor_facts
-from tonumpy.engine.values.values import Arguments, Nothing, Unknown
+from tonumpy.engine.values.value_facts import held_in, tensor_facts
+from tonumpy.engine.values.values import Arguments, NonTensor, Nothing, Tensor, Unknown
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, walk
 
@@ -143,6 +143,8 @@ class Driver:
             # What pytest gives a test may tell a dtype, beside what settles device and grad.
             if outcome is not None and not self.module.use.holds_tests and outcome(group, seen).is_settled:
                 return seen
+            if outcome is None and not any(map(_is_open, seen.values())):
+                return seen
             called = self._run_called(scopes, MAX_CALLER_DEPTH, flags)
         except RecursionError:
             note_cut()
@@ -241,6 +243,13 @@ class Driver:
 def _confidence(outcome: Outcome) -> Confidence | None:
     (conversion,) = outcome.conversions
     return None if conversion is None else conversion.confidence
+
+
+def _is_open(seen: Observation) -> bool:
+    """True if a caller may tell more of what is given there."""
+    values = (seen.receiver, *seen.arguments.values(), seen.arguments.starred)
+    held = (each for value in values for each in held_in(value))
+    return any(isinstance(each, (Tensor, Unknown)) or each == NonTensor("literal") for each in held)  # a default
 
 
 def _is_switch(node: ast.Assign) -> bool:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tonumpy.engine.interpreter.frame import Observation
     from tonumpy.engine.names.module import Module
     from tonumpy.findings import Confidence
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.sinks.taken.table import Place
     from tonumpy.text.candidates import OperationSite, Site
 
@@ -58,7 +58,7 @@ class _Given(NamedTuple):
     given: str
 
 
-def infer_taken(module: Module, risks: Callable[[], RiskFlow]) -> list[ImplicitConversion]:
+def infer_taken(module: Module, risks: Callable[[], PossibleTensors]) -> list[ImplicitConversion]:
     """Return where a tensor is taken for values, in the order of the text; one for each place."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code

@@ -1,6 +1,6 @@
 """From a source to the calls, comparisons, indices and sets in which a tensor may be taken for values.
 
-By spelling, then by where a tensor may flow (risk_flow.py): most files have none.
+By spelling, then by where a tensor may flow (possible_tensors.py): most files have none.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.syntax_lowering import stores_of
-from tonumpy.sinks.risk_flow import TENSOR
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken.table import ENDING, WRITERS_OF_TEXT, confidence_in, table
 from tonumpy.text import candidates
@@ -22,7 +21,7 @@ from tonumpy.text.syntax import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tonumpy.sinks.risk_flow import RiskFlow
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite, Site
     from tonumpy.text.source import Source
 
@@ -40,7 +39,7 @@ _NO_KEYS_BY_KIND = (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript
 _MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 
-def find_taken(source: Source, risks: Callable[[], RiskFlow]) -> list[Site | OperationSite]:
+def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Site | OperationSite]:
     """Return the places at which a tensor may be taken for values."""
     nodes = [*walk(source.tree)]
     spelling = _Spelling(source, nodes)
@@ -140,7 +139,7 @@ def _names_called(roots: frozenset[str]) -> frozenset[str]:
     return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)) - {"map", "union", "assign", "update"})
 
 
-def _may_be_given(site: Site | OperationSite, risks: Callable[[], RiskFlow]) -> bool:
+def _may_be_given(site: Site | OperationSite, risks: Callable[[], PossibleTensors]) -> bool:
     nodes: Sequence[ast.expr] = ()
     match site.call:
         case ast.Call(_, arguments, keywords):
@@ -155,7 +154,8 @@ def _may_be_given(site: Site | OperationSite, risks: Callable[[], RiskFlow]) -> 
         case ast.Subscript(_, index):
             nodes = (index,)
     try:
-        return any(may_be_a_tensor_or_mask(each) and risks().reaches(each, site.scopes, TENSOR) for each in nodes)
+        tensors = (each for each in nodes if may_be_a_tensor_or_mask(each))
+        return any(risks().reaches(each, site.scopes, at_risk=False) for each in tensors)
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False

@@ -1,0 +1,386 @@
+"""Whether an expression may hold a tensor at risk: only where it may is anything inferred.
+
+An expression is followed backwards through the variables, attributes, calls and returns of its module by their names,
+without regard to order, branches or objects, so that too much is let through rather than too little.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
+from tonumpy.engine.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
+from tonumpy.engine.names.bindings import arguments_of, defaults_of, imports_of, is_false, parameter_names, root_name
+from tonumpy.engine.names.syntax_lowering import stores_of
+from tonumpy.text.candidates import find_calls
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
+from tonumpy.text.prefilter import LACKED_BY_NUMPY
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, statements_of, walk
+
+if TYPE_CHECKING:
+    from tonumpy.engine.names.bindings import FunctionNode
+    from tonumpy.text.source import Source
+
+    _Scopes = tuple[ast.AST, ...]
+    _Step = tuple[ast.expr, _Scopes]  # an expression, and the scopes that it stands in
+
+_PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size device name requires_grad".split())
+_PLAIN_CALLS = frozenset(
+    "len range int float str bool round repr print isinstance type id ord input open hasattr format set_seed".split()
+)
+_NO_TENSORS = frozenset("manual_seed Generator device no_grad is_tensor is_available device_count".split())
+_PASSING = frozenset(
+    "list tuple set dict sorted reversed zip enumerate max min sum abs iter next map filter asdict vars".split()
+)
+_OF_MODULES = frozenset("state_dict buffers named_buffers modules children eval train sample rsample log_prob".split())
+_GIVING_GRAD = frozenset("Parameter requires_grad_ backward parameters named_parameters from_pretrained".split())
+_PUTTING = re.compile(r"_?(add|append|extend|insert|update|put|push|store|setdefault|collect|register)")
+_PLAIN_TYPES = frozenset("int float str bool bytes ndarray Path DataFrame Series Figure Axes Namespace".split())
+_MODELS = ("model", "net", "network", "loss", "criterion")
+_FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
+_OWN = ("self", "cls")
+
+
+class _Scope:
+    """What a module, class or function binds: parameters, imports, and the expressions that its variables are given."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self.parameters: dict[str, ast.arg] = {}
+        self.given: dict[str, list[ast.expr]] = {}
+        self.attributes: list[tuple[str, ast.expr]] = []
+        self.imported: dict[str, str] = {}
+        self.returned: list[ast.expr] = []
+        self.globals: set[str] = set()
+        if isinstance(node, FUNCTIONS):
+            taken = node.args
+            for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs, taken.vararg, taken.kwarg):
+                if each is not None:
+                    self.parameters[each.arg] = each
+            for name, default in defaults_of(taken):
+                self._give(name, default)
+        for statement in statements_of(node.body):  # type: ignore[attr-defined]
+            self._collect(statement)
+
+    def _give(self, name: str, value: ast.expr) -> None:
+        self.given.setdefault(name, []).append(value)
+
+    def _collect(self, statement: ast.stmt) -> None:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            self.imported.update((name, each.module) for name, each in imports_of(statement) if not each.level)
+        elif isinstance(statement, ast.Return):
+            self.returned += () if statement.value is None else (statement.value,)
+        elif isinstance(statement, ast.Global):
+            self.globals.update(statement.names)
+        elif isinstance(statement, ast.Expr):
+            value = statement.value
+            if isinstance(value, (ast.Yield, ast.YieldFrom)):
+                self.returned += () if value.value is None else (value.value,)
+            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                self._put(value, value.func)
+        else:
+            for store in stores_of(statement):
+                if store.value is not None:
+                    self._store(store.target, store.value)
+
+    def _store(self, target: ast.expr, value: ast.expr) -> None:
+        """A value goes into a name, and into each object on the way to an attribute or an item."""
+        if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and not is_false(value):
+            value = target
+        while isinstance(target, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
+            if isinstance(target, ast.Attribute):
+                self.attributes.append((target.attr, value))
+            target = target.func if isinstance(target, ast.Call) else target.value
+        if isinstance(target, ast.Name) and target.id not in _OWN:
+            self._give(target.id, value)
+
+    def _put(self, call: ast.Call, method: ast.Attribute) -> None:
+        """`x.append(y)`, `x.requires_grad_()`, `x.cuda()`."""
+        given = arguments_of(call) if _PUTTING.match(method.attr) or method.attr.endswith("_") else []
+        for each in (call, *given):
+            self._store(method.value, each)
+
+    def bind_within(self, node: ast.AST) -> None:
+        """Add what comprehensions, lambdas and `:=` bind."""
+        for each in walk(node):
+            if isinstance(each, ast.comprehension):
+                for inner in walk(each.target):
+                    if isinstance(inner, ast.Name):
+                        self._give(inner.id, each.iter)
+            elif isinstance(each, ast.NamedExpr):
+                self._give(each.target.id, each.value)
+            elif isinstance(each, ast.Lambda):
+                self.parameters.update((one.arg, one) for one in each.args.args if one.arg not in self.parameters)
+
+
+class PossibleTensors:
+    """Of one source; `reaches` answers."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._scopes: dict[ast.AST, _Scope] = {}
+        self._searched: set[ast.AST] = set()  # the scopes whose expressions were looked through
+        self._calls: dict[str, list[_Step]] = {}
+        self._in_vain: dict[bool, set[object]] = {True: set(), False: set()}
+
+    def reaches(self, node: ast.expr, scopes: _Scopes, *, at_risk: bool = True) -> bool:
+        """True if a tensor may be in an expression that stands in the innermost of some scopes: one that may require
+        grad, be on a device or have what NumPy lacks, or any at all."""
+        waiting: list[_Step] = [(node, tuple(scopes))]
+        seen: set[object] = set()
+        while waiting:
+            each, around = waiting.pop()
+            key = (each.id, around[-1]) if isinstance(each, ast.Name) else each
+            if key in seen or key in self._in_vain[at_risk]:
+                continue
+            seen.add(key)
+            found = self._steps(each, around, at_risk=at_risk)
+            if found is None:
+                return True
+            waiting += found
+        self._in_vain[at_risk] |= seen
+        return False
+
+    def _steps(self, node: ast.expr, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
+        """The expressions that a value is made of; None where it may be such a tensor."""
+        if isinstance(node, ast.Name):
+            return self._steps_of_name(node.id, scopes)
+        if isinstance(node, ast.Call):
+            return self._steps_of_call(node, scopes, at_risk=at_risk)
+        if isinstance(node, ast.Attribute):
+            return self._steps_of_attribute(node, scopes)
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return []
+        if isinstance(node, ast.DictComp):
+            return [(node.value, scopes)]
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return [(node.elt, scopes)]
+        if isinstance(node, ast.Subscript):
+            return [(node.value, scopes)]
+        parts = node.values if isinstance(node, ast.Dict) else children_of(node)
+        return [(each, scopes) for each in parts if isinstance(each, ast.expr)]
+
+    def _scope(self, node: ast.AST) -> _Scope:
+        if node not in self._scopes:
+            self._scopes[node] = _Scope(node)
+        return self._scopes[node]
+
+    def _steps_of_name(self, name: str, scopes: _Scopes) -> list[_Step] | None:
+        for depth in range(len(scopes), 0, -1):
+            node, around = scopes[depth - 1], scopes[:depth]
+            if isinstance(node, ast.ClassDef) and depth < len(scopes):
+                continue
+            scope = self._scope(node)
+            if name not in scope.given and name not in scope.parameters and node not in self._searched:
+                self._searched.add(node)
+                for part in [each for each in node.body if not isinstance(each, SCOPES)]:  # type: ignore[attr-defined]
+                    scope.bind_within(part)
+            given: list[_Step] = [(each, around) for each in scope.given.get(name, ())]
+            if name in scope.parameters:
+                of_callers = self._given(name, around)
+                return None if of_callers is None else given + of_callers
+            if given:
+                return given + (self._written_elsewhere(name) if isinstance(node, ast.Module) else [])
+            if name in scope.imported:
+                return []
+        return self._written_elsewhere(name)
+
+    def _written_elsewhere(self, name: str) -> list[_Step]:
+        if "global " not in self._source.text:
+            return []
+        return [
+            (each, around)
+            for around in self._all_scopes
+            for each in self._scope(around[-1]).given.get(name, ())
+            if name in self._scope(around[-1]).globals
+        ]
+
+    def _given(self, name: str, scopes: _Scopes) -> list[_Step] | None:
+        """What the module gives a parameter; None where others may give a tensor, by its function or its annotation."""
+        function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
+        names = parameter_names(function.args) if isinstance(function, FUNCTIONS) else []
+        if not isinstance(function, FUNCTIONS) or name not in self._scope(function).parameters:
+            return None
+        annotation = self._scope(function).parameters[name].annotation
+        written = "" if annotation is None else ast.unparse(annotation)
+        if "Tensor" in written or (name not in names and not _is_variadic(name, function)):
+            return None
+        if annotation is not None and last_name(annotation) in _PLAIN_TYPES:
+            return []
+        is_method = isinstance(around, ast.ClassDef)
+        if is_method and name in _OWN:
+            return []
+        if is_method and function.name in ("forward", "__call__"):
+            return None
+        called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
+        at = names.index(name) - (is_method and names[:1] != [] and names[0] in _OWN) if name in names else -1
+        found = self._made_by(name)  # a fixture of pytest
+        for step in self._calls_of(called):
+            call, where = step
+            assert isinstance(call, ast.Call)
+            if last_name(call.func) != called:  # it is handed on
+                return None
+            found += [(each, where) for each in _given_in(call, name, at)]
+        return None if self._is_handed_on(called) else found
+
+    def _calls_of(self, name: str) -> list[_Step]:
+        if name not in self._calls:
+            rows = sorted(set(self._source.rows_with_name(name)))
+            sites = find_calls(self._source, rows, lambda call: _names(call, name))
+            self._calls[name] = [(site.call, site.scopes) for site in sites]
+        return self._calls[name]
+
+    def _is_handed_on(self, name: str) -> bool:
+        """True if a function is kept, returned or registered by its name, so that calls of it have another."""
+        return self._source.says(rf"(?:=|return|:)[ \t]*(?:self\.|cls\.)?{name}[ \t]*(?:$|[,\]}}\n])")
+
+    def _steps_of_attribute(self, node: ast.Attribute, scopes: _Scopes) -> list[_Step] | None:
+        if isinstance(node.ctx, ast.Store):
+            return None  # `x.requires_grad = True`, as what is stored in `x`
+        if (node.attr in _PLAIN_ATTRIBUTES and not self._speaks_of_forms) or self._is_plain(node, scopes):
+            return []
+        if node.attr in ("weight", "bias") or any(word in node.attr for word in _FORMS):
+            return None
+        is_own = isinstance(node.value, ast.Name) and node.value.id in _OWN
+        if is_own and "LightningModule" in self._source.text:
+            return None
+        found = [*self._attributes.get(node.attr, ()), *self._made_by(node.attr)]
+        return found if is_own else [*found, (node.value, scopes)]
+
+    @cached_property
+    def _speaks_of_forms(self) -> bool:
+        """True if something may have a dtype or layout that NumPy lacks: `self.dtype = torch.bfloat16`."""
+        return any(word in self._source.text for word in _FORMS)
+
+    @cached_property
+    def _all_scopes(self) -> list[_Scopes]:
+        found: list[_Scopes] = []
+        waiting: list[_Scopes] = [(self._source.tree,)]
+        while waiting:
+            around = waiting.pop()
+            found.append(around)
+            inner = statements_of(around[-1].body)  # type: ignore[attr-defined]
+            waiting += [(*around, each) for each in inner if isinstance(each, SCOPES)]
+        return found
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[_Step]]:
+        """What is stored in attributes, whosever they are, and in the fields that classes declare."""
+        found: dict[str, list[_Step]] = {}
+        for around in self._all_scopes:
+            scope = self._scope(around[-1])
+            for name, value in scope.attributes:
+                found.setdefault(name, []).append((value, around))
+            if isinstance(around[-1], ast.ClassDef):
+                for name, values in scope.given.items():
+                    found.setdefault(name, []).extend((each, around) for each in values)
+                for each in around[-1].body:
+                    if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+                        calls = self._calls_of(around[-1].name)
+                        given = [(one, where) for call, where in calls for one in arguments_of(call)]  # type: ignore[arg-type]
+                        found.setdefault(each.target.id, []).extend(given)
+        return found
+
+    @cached_property
+    def _functions(self) -> dict[str, list[_Scopes]]:
+        found: dict[str, list[_Scopes]] = {}
+        for around in self._all_scopes:
+            if isinstance(around[-1], SCOPES):
+                found.setdefault(around[-1].name, []).append(around)
+        return found
+
+    def _made_by(self, name: str) -> list[_Step]:
+        """What the functions of a name return."""
+        functions = self._functions.get(name, ()) if f"def {name}" in self._source.text else ()
+        return [(each, around) for around in functions for each in self._scope(around[-1]).returned]
+
+    def _is_plain(self, node: ast.expr, scopes: _Scopes) -> bool:
+        """True if it is of a library that gives no tensors."""
+        module = self._imported(root_name(node) or "", scopes)
+        return module is not None and gives_plain_values(module)
+
+    def _imported(self, root: str, scopes: _Scopes) -> str | None:
+        found = (self._scope(each).imported.get(root) for each in reversed(scopes))
+        return next((each for each in found if each is not None), "torch" if root in ("F", "nn", "torch") else None)
+
+    def _steps_of_call(self, call: ast.Call, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
+        name = last_name(call.func) or ""
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if _gives_no_tensor(call, name, receiver) or self._is_plain(call.func, scopes):
+            return []
+        given = [(each, scopes) for each in arguments_of(call)]
+        if name in _GIVING_GRAD or name.lower().endswith(_MODELS) or any(word in name for word in _FORMS):
+            return None
+        if receiver is not None and (name == "to" or name in ACCELERATORS):
+            return [(receiver, scopes)] if at_risk and _stays(call, name) else None
+        root = (path_of(call.func) or "").partition(".")[0]
+        if (self._imported(root, scopes) or "").partition(".")[0] == "torch":
+            if name in _NO_TENSORS:
+                return []
+            return given if at_risk and not name[:1].isupper() and not _is_chosen(call) else None
+        if receiver is None and name in _PASSING:
+            return given
+        if name[:1].isupper() or not name or self._makes_object(name):
+            return None if self._may_be_module(name) else given
+        found = self._made_by(name)
+        if receiver is not None and (torch_api.is_of_tensors(name) or name in OF_CONTAINERS or name in _OF_MODULES):
+            if not at_risk and torch_api.is_of_tensors(name) and name not in OF_CONTAINERS:
+                return None
+            return [*found, (receiver, scopes)]
+        if any(name in self._scope(each).parameters for each in scopes):
+            return None  # somebody gives a function, or a module
+        stored = self._attributes.get(name, []) if receiver is not None else self._steps_of_name(name, scopes)
+        if receiver is not None and any(isinstance(each, ast.Name) for each, _ in stored or ()):
+            return None  # the same, kept by a constructor
+        return None if stored is None else found + stored
+
+    def _makes_object(self, name: str) -> bool:
+        return any(isinstance(each[-1], ast.ClassDef) for each in self._functions.get(name, ()))
+
+    def _may_be_module(self, name: str) -> bool:
+        """True if a class of the module is one of torch's modules, as far as its bases show, or is of another file."""
+        classes = [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
+        return not classes or any(each.bases for each in classes)
+
+
+def _is_variadic(name: str, function: FunctionNode) -> bool:
+    return any(each is not None and each.arg == name for each in (function.args.vararg, function.args.kwarg))
+
+
+def _given_in(call: ast.Call, parameter: str, at: int) -> list[ast.expr]:
+    """What a call gives a parameter, by its name or by its place; all that it gives where that is not in sight."""
+    named = [each.value for each in call.keywords if each.arg in (parameter, None)]
+    if at < 0 or any(isinstance(each, ast.Starred) for each in call.args):
+        return arguments_of(call)
+    return [*named, *call.args[at : at + 1]]
+
+
+def _names(call: ast.Call, name: str) -> bool:
+    return last_name(call.func) == name or any(last_name(each) == name for each in arguments_of(call))
+
+
+def _is_chosen(call: ast.Call) -> bool:
+    """True if an argument says that what is made requires grad, or where it is."""
+    return any(
+        (each.arg == "device" and not is_cpu_literal(each.value))
+        or (each.arg == "requires_grad" and not is_false(each.value))
+        for each in call.keywords
+    )
+
+
+def _stays(call: ast.Call, name: str) -> bool:
+    """True if a move is to the CPU, or to another dtype alone."""
+    given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
+    are_dtypes = all(is_dtype(each) or "dtype" in (last_name(each) or "") for each in given)
+    return name == "to" and (are_dtypes or any(map(is_cpu_literal, given)))
+
+
+def _gives_no_tensor(call: ast.Call, name: str, receiver: ast.expr | None) -> bool:
+    """True by the name of a function of Python, or of a method that none of a tensor is called."""
+    if receiver is None:
+        return name in _PLAIN_CALLS
+    is_text = name == "split" and call.args and not isinstance(getattr(call.args[0], "value", ""), str)
+    return name in GIVE_NO_TENSOR_BY_SPELLING and not is_text
