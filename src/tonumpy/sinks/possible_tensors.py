@@ -213,7 +213,7 @@ class PossibleTensors:
         is_method = isinstance(around, ast.ClassDef)
         if is_method and name in _OWN:
             return []
-        if is_method and function.name in ("forward", "__call__"):
+        if isinstance(around, ast.ClassDef) and function.name == "forward" and around.bases:
             return None
         called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
         at = names.index(name) - (is_method and names[:1] != [] and names[0] in _OWN) if name in names else -1

@@ -98,7 +98,10 @@ class WantedErrors:
         found = treatment(path, catcher(path, errors))
         if found is not None or followed == _MAX_FOLLOWED:
             return found == "wanted" or (found == "answered" and not followed)
-        return any(self._wants(path_to(self._tree, use), errors, followed + 1) for use in self._uses(path))
+        uses = [path_to(self._tree, use) for use in self._uses(path)]
+        if not followed and _is_job(path) and any(treatment(use, catcher(use, errors)) is not None for use in uses):
+            return True
+        return any(self._wants(use, errors, followed + 1) for use in uses)
 
     def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
         """The uses of the innermost function around a node; of a lambda, those of the names that it gets around it."""
@@ -132,6 +135,13 @@ def _names_of_lambda(around: Path) -> set[str]:
         return {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
     texts = [each for mark in getattr(statement, "decorator_list", ()) for each in walk(mark)]
     return {name for each in texts if isinstance(each, ast.Constant) for name in re.findall(r"\w+", str(each.value))}
+
+
+def _is_job(path: Path) -> bool:
+    """True for a lambda that a loop goes through to call it: `for job in (lambda: x.numpy(), ...)`."""
+    around = path[: next((at for at, each in enumerate(path) if isinstance(each, ast.Lambda)), 0)]
+    statement = next((each for each in reversed(around) if isinstance(each, ast.stmt)), None)
+    return isinstance(statement, (ast.For, ast.AsyncFor))
 
 
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
