@@ -27,21 +27,6 @@ exit codes:
   1  findings are left
   2  a file could not be read, parsed or written, or an option or the configuration is wrong"""
 
-# Python has no translations of argparse's words. To find none, gettext imports locale and looks for files at each word:
-# 0.6 ms of 29 at start-up.
-vars(argparse)["_"] = lambda text: text
-
-
-class _WhileBuilt(argparse.RawDescriptionHelpFormatter):
-    """argparse makes one to check each option that it is given. One without a width imports shutil for it, and one that
-    may be coloured imports dataclasses (Python 3.14)."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=80)
-
-    def _set_color(self, color: bool) -> None:
-        """Nothing that it makes is shown."""
-
 
 class _Parser(argparse.ArgumentParser):
     """Reports an error in one line, without the usage of a command that has dozens of options."""
@@ -91,7 +76,7 @@ def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, argparse.Argumen
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
         epilog=_EXIT_CODES,
-        formatter_class=_WhileBuilt,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     completion = "print the completion script of a shell: bash, zsh, fish, ..."
@@ -102,12 +87,11 @@ def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, argparse.Argumen
     wanted = argv[:1] if argv and argv[0] in _COMMANDS else _COMMANDS
     for name in wanted:
         summary, add_options = _COMMANDS[name]
-        command = commands.add_parser(name, help=summary, formatter_class=_WhileBuilt, allow_abbrev=False)
+        form = argparse.RawDescriptionHelpFormatter
+        command = commands.add_parser(name, help=summary, formatter_class=form, allow_abbrev=False)
         command.description = f"{summary.capitalize()}."
         if name in argv or "--print-completion" in argv:
             add_options(command)
-    for each in (parser, *commands.choices.values()):
-        each.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser, commands.choices
 
 
