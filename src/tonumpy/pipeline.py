@@ -11,6 +11,8 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
+from tonumpy.detectors.unfinished_copies import infer_unfinished
+from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
 from tonumpy.engine.names.torch_compiled import compiled_around
@@ -18,12 +20,25 @@ from tonumpy.findings import CONFIDENCES, Finding, Fix
 from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, span_of, with_evidence
 from tonumpy.phrases import CHOSEN
+from tonumpy.repair.comments import removal
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
+from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import all_rules
 from tonumpy.setting_values import ANY_CODE
+from tonumpy.sinks.approximations import infer_approximations
+from tonumpy.sinks.arguments import infer_implicit
+from tonumpy.sinks.boolean_ufuncs import infer_masks
+from tonumpy.sinks.mixtures import infer_mixtures
+from tonumpy.sinks.objectives import find_given
+from tonumpy.sinks.operators import find_operations
+from tonumpy.sinks.possible_tensors import PossibleTensors
+from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
+from tonumpy.sinks.stores import find_stores, infer_stores
+from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
+from tonumpy.text.noqa_comments import lines_of
 from tonumpy.text.prefilter import kinds_in, may_hold_approximations
 
 if TYPE_CHECKING:
@@ -34,10 +49,8 @@ if TYPE_CHECKING:
     from tonumpy.detectors.memory_regions import Sharing
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Applicability, Edit
-    from tonumpy.repair.rewrite import Repair
     from tonumpy.rules import Rule
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.text.candidates import Candidate, Site
+    from tonumpy.text.candidates import Candidate
     from tonumpy.text.source import Source
 
     _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
@@ -89,8 +102,6 @@ def judge(source: Source, settings: Settings, project: Project) -> list[Judgemen
 
 def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
     """The edits that do what the judgements ask for together; RewriteError where they do anything else as well."""
-    from tonumpy.repair.rewrite import rewrite  # start-up
-
     repairs = _repairs(judgements, source)
     if repairs:
         rewrite(source, repairs)
@@ -123,8 +134,6 @@ def fix(
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
             return Fixed(source.document, applied, source.placed(kept), hidden=_count_hidden(source, judgements))
-        from tonumpy.repair.rewrite import rewrite  # start-up
-
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
         edits = sorted({edit for repair in repairs for edit in repair.edits})
@@ -146,8 +155,6 @@ def _moved(offsets: Iterable[int], edits: Iterable[Edit], source: Source) -> set
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
     """One repair for each conversion: what the rules that object to it ask for goes together."""
-    from tonumpy.repair.rewrite import Repair  # start-up
-
     asked: dict[int, list[Judgement]] = {}
     repairs = []
     for judgement in judgements:
@@ -181,9 +188,9 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)
     candidates = find_candidates(source) if "receivers" in rules else []
-    sharers = _sharers(module) if "memory" in rules else []
+    sharers = sharers_in(module) if "memory" in rules else []
     sharing = cache(partial(sharing_of, source, candidates, sharers))
-    risks = cache(partial(_risks_of, source))
+    risks = cache(partial(PossibleTensors, source))
     found = list[Judgement]()
 
     def judge_as(kind: str, conversions: Iterable[Conversion | ImplicitConversion]) -> list[Judgement]:
@@ -192,24 +199,16 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     if candidates:
         found += judge_as("receivers", _receivers(module, candidates, rules["receivers"], sharing))
     if sharers:
-        from tonumpy.sinks.shared_memory import infer_sharers  # start-up
-
         found += judge_as("memory", infer_sharers(module, sharers, sharing()))
     found += _implicit(module, rules, settings, risks)
     if "taken" in rules:
-        from tonumpy.sinks.taken.inference import infer_taken  # start-up
-
         taken = infer_taken(module, risks)
         raising = {each.finding.start for each in found if each.finding.confidence != "low" and not each.is_hidden}
         of_values = judge_as("taken", taken)
         found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values
     if "masks" in rules:
-        from tonumpy.sinks.boolean_ufuncs import infer_masks  # start-up
-
         found += judge_as("masks", infer_masks(module))
     if "copies" in rules:
-        from tonumpy.detectors.unfinished_copies import infer_unfinished  # start-up
-
         found += judge_as("copies", infer_unfinished(module))
     if "comments" in rules:
         found += _comments(rules["comments"], source, settings, project)
@@ -220,8 +219,6 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     if settings.observed:
         found = with_evidence(module, found, settings, settings.observed)
     if any(CHOSEN in each.finding.message for each in found):
-        from tonumpy.device_choices import with_device_lines  # only for files that hold such: start-up
-
         found = with_device_lines(found, module, sharing)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
@@ -250,41 +247,35 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     return compiled_around(source, place.scopes, place.call) is not None
 
 
-def _risks_of(source: Source) -> PossibleTensors:
-    from tonumpy.sinks.possible_tensors import PossibleTensors  # only for files that may hold such: start-up
-
-    return PossibleTensors(source)
-
-
 def _implicit(
     module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], PossibleTensors]
 ) -> list[Judgement]:
     """Of what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
-    source, found = module.source, list[Judgement]()
+    source, judged = module.source, list[Judgement]()
     if "arguments" in rules:
-        found += _judgements(_arguments(module, risks()), rules["arguments"], source, settings)
+        found = list[ImplicitConversion]()
+        if sites := find_given(module, risks()):
+            found += infer_implicit(module, sites)
+        if stores := find_stores(source, risks()):
+            found += infer_stores(module, stores)
         if may_hold_approximations(source.text):
-            from tonumpy.sinks.approximations import infer_approximations  # only for files that hold such: start-up
-
-            found += _judgements(infer_approximations(module, risks), rules["arguments"], source, settings)
-    if "operations" in rules:
-        found += _judgements(_operations(module, risks()), rules["operations"], source, settings)
-    return found
+            found += infer_approximations(module, risks)
+        judged += _judgements(found, rules["arguments"], source, settings)
+    if "operations" in rules and (operations := find_operations(source, risks())):
+        judged += _judgements(infer_mixtures(module, operations), rules["operations"], source, settings)
+    return judged
 
 
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
     """Those that a check at low confidence finds, whichever codes are selected, in the order of the text."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
-    rules, risks = _rules_by_kind(module.source, of_all), cache(partial(_risks_of, module.source))
+    rules, risks = _rules_by_kind(module.source, of_all), cache(partial(PossibleTensors, module.source))
     found = (each.conversion for each in _implicit(module, rules, of_all, risks))
     return [each for each in found if isinstance(each, ImplicitConversion)]
 
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
     """What rules say of `# noqa` comments: whether there is what they suppress is decided by all other rules."""
-    from tonumpy.repair.comments import removal  # only where such a rule is selected: start-up
-    from tonumpy.text.noqa_comments import lines_of  # the same: start-up
-
     of_all = settings._replace(preview=True, select=(ANY_CODE,), ignored_here=())
     of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
     found = check(source, of_all, project)
@@ -311,12 +302,6 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
                     yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
 
 
-def _sharers(module: Module) -> list[Site]:
-    from tonumpy.sinks.shared_memory import sharers_in  # only for files that may hold such calls: start-up
-
-    return sharers_in(module)
-
-
 def _receivers(
     module: Module, candidates: list[Candidate], rules: list[Rule], sharing: Callable[[], Sharing]
 ) -> list[Conversion]:
@@ -330,25 +315,6 @@ def _receivers(
     passed_over = {id(candidate) for candidate in complete} - concerned(complete)
     candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
     return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
-
-
-def _arguments(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
-    from tonumpy.sinks.arguments import infer_implicit  # only for files that may hold such calls: start-up
-    from tonumpy.sinks.objectives import find_given  # the same: start-up
-    from tonumpy.sinks.stores import find_stores, infer_stores  # the same: start-up
-
-    sites = find_given(module, risks)
-    stores = find_stores(module.source, risks)
-    given = infer_implicit(module, sites) if sites else []
-    return [*given, *infer_stores(module, stores)] if stores else given
-
-
-def _operations(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
-    from tonumpy.sinks.mixtures import infer_mixtures  # only for files that may hold such operations: start-up
-    from tonumpy.sinks.operators import find_operations  # the same: start-up
-
-    sites = find_operations(module.source, risks)
-    return infer_mixtures(module, sites) if sites else []
 
 
 def _judgements(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
 from tonumpy.text.recursion import note_cut_file
+from tonumpy.text.uncommented import uncommented
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -146,26 +147,19 @@ class Source:
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
     def says(self, pattern: str) -> bool:
-        """True if the text holds what a pattern looks for, other than in a comment or in an example of a docstring."""
+        """True if the text holds what a pattern looks for, other than in a comment or a docstring."""
         if pattern not in self._said:  # it may be asked for each of many candidates
-            self._said[pattern] = self._says(pattern)
+            found = re.search(pattern, self.text) is not None
+            self._said[pattern] = found and re.search(pattern, self._uncommented) is not None
         return self._said[pattern]
 
     @cached_property
     def _said(self) -> dict[str, bool]:
         return {}
 
-    def _says(self, pattern: str) -> bool:
-        stop = -1  # an offset from which on its line is a comment or an example
-        for match in re.finditer(pattern, self.text):
-            start = self.text.rfind("\n", max(stop, 0), match.start()) + 1
-            if stop != -1 and not start:
-                continue
-            before = self.text[start : match.start()]
-            if "#" not in before and not before.lstrip().startswith((">>>", "...")):
-                return True
-            stop = match.start()
-        return False
+    @cached_property
+    def _uncommented(self) -> str:
+        return uncommented(self.text)
 
     def rows_matching(self, pattern: str) -> list[int]:
         """The rows (from 1, ascending) in which something ends that a pattern looks for."""
