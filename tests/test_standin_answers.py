@@ -58,7 +58,7 @@ True 0
 True []
 True True (0, -5)
 torch.cuda None None
-tensor([2.], device='cuda:0') 3.0 2.0 3.0
+tensor([2.], device='cuda:0') 2.0 2.0 3.0
 """
 
 

@@ -109,9 +109,7 @@ def _failure(kind: str, lines: list[list[Any]], place: list[Any] | None) -> Fail
 
 
 MOST_FRAMES = 40  # of a stack that are kept
-
-# Stands between a call of a method of pandas and the method.
-_AROUND_LIBRARIES = os.path.join(os.path.dirname(__file__), "standin", "values_in_libraries.py")
+_OURS = os.path.join(os.path.dirname(__file__), "")  # stands between a call of a library and its function
 
 
 class Recorder:
@@ -200,7 +198,7 @@ class Recorder:
         inner: FrameType | None = None
         frame: FrameType | None = sys._getframe(3)
         while frame is not None and frame.f_code.co_filename != filename:
-            inner = inner if frame.f_code.co_filename == _AROUND_LIBRARIES else frame
+            inner = inner if frame.f_code.co_filename.startswith(_OURS) else frame
             frame = frame.f_back
         if frame is None:
             return NOT_HELD

@@ -8,25 +8,29 @@ like take. Where torch has no such function the array goes on alone.
 from __future__ import annotations
 
 import functools
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import torch._numpy as tnp
+from torch.utils._pytree import tree_map
 
 from tonumpy.rehearsal.standin.current_step import calling, here, innermost, is_compiled, is_operator
-from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.state import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from tonumpy.rehearsal.standin.patches import Patches
 
+Tensor = torch.Tensor
+_CONVERTING = ("asarray", "array", "asanyarray", "ascontiguousarray")
+_TAKING = ("from_numpy", "as_tensor", "asarray")
 _METHODS = (
-    "all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel"
-    " repeat reshape round squeeze std sum swapaxes take transpose var"
+    "__getitem__ argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten mean nonzero ravel repeat"
+    " reshape round squeeze std swapaxes take transpose var"
 ).split()
+_REDUCED = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 
 
 class Traced(np.ndarray[Any, Any]):
@@ -36,38 +40,29 @@ class Traced(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
-        if any(isinstance(each, torch.Tensor) for each in inputs):
+        if any(isinstance(each, Tensor) for each in inputs):
             return NotImplemented
         plain = getattr(ufunc, method)(*untraced(inputs), **untraced(kwargs))
-        function = _COUNTERPARTS.get(ufunc)
-        if method != "__call__" or function is None or "out" in kwargs:
-            of_method = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}.get(ufunc.__name__)
-            if method != "reduce" or of_method is None or "out" in kwargs:
-                return plain
-            function = getattr(tnp, of_method)
+        if "out" in kwargs or method not in ("__call__", "reduce"):
+            return plain
+        function = _COUNTERPARTS.get(ufunc) if method == "__call__" else getattr(tnp, _REDUCED.get(ufunc, ""), None)
         return with_tensor(plain, function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
-        if any(issubclass(each, torch.Tensor) for each in types):
+        if any(issubclass(each, Tensor) for each in types):
             return NotImplemented
-        plain = func(*untraced(args), **untraced(kwargs))
-        function = _COUNTERPARTS.get(func)
-        return plain if function is None else with_tensor(plain, function, args, kwargs)
-
-    def __getitem__(self, index: Any) -> Any:
-        """A part."""
-        return with_tensor(untraced(self)[untraced(index)], tnp.ndarray.__getitem__, (self, index), {})
+        return with_tensor(func(*untraced(args), **untraced(kwargs)), _COUNTERPARTS.get(func), args, kwargs)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Torch's is another from here on."""
+        """Write the array, which goes on alone."""
         np.ndarray.__setitem__(self, untraced(index), untraced(value))
-        self.tensor = None if self.tensor is None else _put(self.tensor, index, value)
+        self.tensor = None
 
     @property
     def T(self) -> Any:
         """Transposed."""
-        return with_tensor(untraced(self).T, tnp.ndarray.transpose, (self,), {})
+        return self.transpose()
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -76,8 +71,7 @@ def _method(name: str) -> Callable[..., Any]:
     @functools.wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         plain = own(untraced(self), *untraced(args), **untraced(kwargs))
-        function = getattr(tnp.ndarray, name, None)
-        return plain if function is None else with_tensor(plain, function, (self, *args), kwargs)
+        return with_tensor(plain, getattr(tnp.ndarray, name, None), (self, *args), kwargs)
 
     return method
 
@@ -93,12 +87,12 @@ def traced(values: Any, tensor: Any) -> Any:
     return made
 
 
-def with_tensor(plain: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def with_tensor(plain: Any, function: Callable[..., Any] | None, args: Any, kwargs: Any) -> Any:
     """A result of NumPy with what torch computes of the same; alone where torch does not."""
+    if function is None:
+        return plain
     try:
-        device = next(each.device for each in _tensors_in((args, kwargs)))
-        found = function(*_shadows(args, device), **_shadows(kwargs, device))
-        return _both(plain, found)
+        return _both(plain, function(*tree_map(_shadow, args), **tree_map(_shadow, kwargs)))
     except Exception:  # torch._numpy has many ways to say that it does not
         return plain
 
@@ -107,17 +101,8 @@ def _both(plain: Any, found: Any) -> Any:
     if isinstance(found, tuple | list) and isinstance(plain, tuple | list):
         return type(plain)(_both(one, other) for one, other in zip(plain, found, strict=True))
     tensor = getattr(found, "tensor", found)
-    is_one = isinstance(tensor, torch.Tensor) and isinstance(plain, np.ndarray | np.generic)
+    is_one = isinstance(tensor, Tensor) and isinstance(plain, np.ndarray | np.generic)
     return traced(plain, tensor) if is_one and tuple(tensor.shape) == plain.shape else plain
-
-
-def _put(tensor: Any, index: Any, value: Any) -> Any:
-    try:
-        changed = tnp.ndarray(tensor.clone())
-        changed[_shadows(index, tensor.device)] = _shadows(value, tensor.device)
-    except Exception:
-        return None
-    return changed.tensor
 
 
 def tensor_of(value: Any) -> Any:
@@ -127,41 +112,19 @@ def tensor_of(value: Any) -> Any:
 
 def untraced(value: Any) -> Any:
     """Plain arrays in place of traced ones, also in tuples, lists and dicts: what leaves the compiled code."""
-    if isinstance(value, Traced):
-        return value.view(np.ndarray)
-    return _mapped(value, untraced)
+    return tree_map(lambda each: each.view(np.ndarray) if isinstance(each, Traced) else each, value)
 
 
-def _shadows(value: Any, device: Any) -> Any:
-    if isinstance(value, Traced) and value.tensor is not None:
-        return tnp.ndarray(value.tensor)
-    if isinstance(value, torch.Tensor):
-        return tnp.ndarray(value)
+def _shadow(value: Any) -> Any:
+    """What torch._numpy takes for a value; an array may lie on any device."""
+    value = tensor_of(value)
     if isinstance(value, np.ndarray | np.generic):
-        return tnp.ndarray(torch.tensor(np.asarray(value)).to(device))
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return getattr(tnp, np.dtype(value).name)
-    return _mapped(value, lambda each: _shadows(each, device))
-
-
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The function of what is in a tuple, list or dict; anything else as it is."""
-    if type(value) is dict:
-        return {name: function(each) for name, each in value.items()}
-    if type(value) in (tuple, list):
-        return type(value)(map(function, value))
-    is_named = isinstance(value, tuple) and type(value).__bases__ == (tuple,) and hasattr(value, "_make")
-    return value._make(map(function, value)) if is_named else value
-
-
-def _tensors_in(values: Any) -> Iterator[Any]:
-    for each in values.values() if isinstance(values, dict) else values:
-        if isinstance(each, torch.Tensor):
-            yield each
-        elif isinstance(each, Traced):
-            yield from () if each.tensor is None else (each.tensor,)
-        elif isinstance(each, tuple | list | dict):
-            yield from _tensors_in(each)
+        value = torch.tensor(np.asarray(value))
+        value.untyped_storage().mark = UNKNOWN
+    if isinstance(value, Tensor):
+        return tnp.ndarray(value)
+    is_dtype = isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic))
+    return getattr(tnp, np.dtype(value).name) if is_dtype else value
 
 
 def _counterparts() -> dict[Any, Any]:
@@ -177,9 +140,15 @@ def _counterparts() -> dict[Any, Any]:
 _COUNTERPARTS = _counterparts()
 
 
-Tensor = torch.Tensor
-_CONVERTING = ("asarray", "array", "asanyarray", "ascontiguousarray")
-_TAKING = ("from_numpy", "as_tensor", "asarray")
+def patch(patches: Patches) -> None:
+    """Answer NumPy's questions to a tensor in compiled code, and make tensors of arrays, until `patches` are
+    restored."""
+    patches.replace(Tensor, "__array_ufunc__", _of_ufunc)
+    patches.replace(Tensor, "__array_function__", _of_function)
+    for name in _CONVERTING:
+        patches.around(np, name, _convert)
+    for name in _TAKING:
+        patches.around(torch, name, _take)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -189,7 +158,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if torch._dynamo.config.disable:
             return function(*args, **kwargs)
-        with calling(True), _HOOKS.held():
+        with calling(True):
             return untraced(function(*args, **kwargs))
 
     return run
@@ -209,46 +178,15 @@ def excepted(function: Callable[..., Any], *, with_calls: bool) -> Callable[...,
     return run
 
 
-class _Hooks:
-    """Answers NumPy's questions to a tensor, and makes tensors of arrays, while compiled code runs in any thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-        self._patches = Patches()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        with self._lock:
-            self._count += 1
-            self._hook() if self._count == 1 else None
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._count -= 1
-                self._patches.restore() if self._count == 0 else None
-
-    def _hook(self) -> None:
-        self._patches.replace(Tensor, "__array_ufunc__", _of_ufunc)
-        self._patches.replace(Tensor, "__array_function__", _of_function)
-        for name in _CONVERTING:
-            self._patches.around(np, name, _convert)
-        for name in _TAKING:
-            self._patches.around(torch, name, _take)
-
-
-_HOOKS = _Hooks()
-
-
 def _of_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     del self
     function = _COUNTERPARTS.get(ufunc) if method == "__call__" and is_compiled() else None
-    values = _known_values if function is not None else _plain_values
-    plain = getattr(ufunc, method)(*map(values, inputs), **values(kwargs))
-    if function is None or "out" in kwargs:
+    plain = getattr(ufunc, method)(*_arrays(inputs, function), **_arrays(kwargs, function))
+    if function is None:
         first = next((each for each in inputs if isinstance(each, Tensor)), None)
-        return plain if first is None or function is not None else first.__array_wrap__(np.asarray(plain))
+        return plain if first is None else first.__array_wrap__(np.asarray(plain))
+    if "out" in kwargs:
+        return plain
     found = with_tensor(plain, function, inputs, kwargs)
     frame = innermost()
     return tensor_of(found) if frame is not None and is_operator(frame) else found
@@ -260,28 +198,19 @@ def _of_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> An
     if function is None:
         with calling(False):
             return func._implementation(*args, **kwargs)  # as NumPy does where a tensor has no such method
-    return with_tensor(func(*_known_values(args), **_known_values(kwargs)), function, args, kwargs)
+    return with_tensor(func(*_arrays(args, function), **_arrays(kwargs, function)), function, args, kwargs)
 
 
-def _known_values(value: Any) -> Any:
-    """Arrays in place of tensors, for a function that torch has."""
-    if isinstance(value, Tensor):
-        return untraced(value.__array__())
-    return untraced(value) if isinstance(value, Traced) else _mapped(value, _known_values)
-
-
-def _plain_values(value: Any) -> Any:
-    """Arrays in place of tensors, which are converted as ever."""
-    if isinstance(value, Tensor):
-        with calling(False):
-            return value.__array__()
-    return untraced(value) if isinstance(value, Traced) else _mapped(value, _plain_values)
+def _arrays(values: Any, function: Callable[..., Any] | None) -> Any:
+    """Arrays in place of tensors; for what torch has no function of they are converted as ever."""
+    with calling(here.calls[-1] if function is not None else False):
+        return untraced(tree_map(lambda each: each.__array__() if isinstance(each, Tensor) else each, values))
 
 
 def _convert(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
     plain = function(value, *args, **kwargs)
-    if isinstance(value, Tensor) and is_compiled() and function in _COUNTERPARTS:
-        return with_tensor(plain, _COUNTERPARTS[function], (value, *args), kwargs)
+    if isinstance(value, Tensor) and is_compiled():
+        return with_tensor(plain, _COUNTERPARTS.get(function), (value, *args), kwargs)
     return plain
 
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def patch(patches: Patches) -> None:
     """Make them work until `patches` are restored; torch._dynamo, which is slow to import, once something has."""
-    patches.replace(torch, "compile", _Compile())
+    patches.replace(torch, "compile", _Compile(patches))
     patches.around(torch.compiler, "disable", _disabling)
     patches.around(torch.autograd.profiler.profile, "__init__", _without_device_events)
     patches.around(torch.jit, "script", _script)
     patches.around(torch.jit, "load", _load)
     for kind in (torch._C.ScriptFunction, torch._C.ScriptMethod):
         patches.around(kind, "__call__", _run_script)
-    patches.around(torch.library.Library, "impl", _Kernels().register)
+    patches.around(torch.library.Library, "impl", _register)
     patches.once_imported("torch._dynamo", lambda: _patch_dynamo(patches))
 
 
@@ -54,26 +54,27 @@ def _resetting(reset: Any, *args: Any, **options: Any) -> Any:
 class _Compile:
     """`torch.compile`, whose results run as they are."""
 
-    def __init__(self) -> None:
-        self._is_said = False
+    def __init__(self, patches: Patches) -> None:
+        self._patches: Patches | None = patches
 
     def __call__(self, model: Any = None, **options: Any) -> Any:
         """Torch's own wrapper of it, in which nothing is compiled."""
         if model is None:
             return lambda given: self(given, **options)
-        if not self._is_said:
-            self._is_said = True
-            warn("torch.compile: on a stand-in accelerator the code runs as it is")
-        if options.get("disable") or not callable(model):
-            return model
         import torch._dynamo  # start-up
 
-        from tonumpy.rehearsal.standin.compiled_numpy import compiled  # start-up
+        from tonumpy.rehearsal.standin import compiled_numpy  # start-up
 
-        if not hasattr(torch.compiler, "set_stance"):  # before torch 2.6
-            return model if isinstance(model, torch.nn.Module) else compiled(model)
-        made = torch._dynamo.optimize("eager")(model)
-        return made if isinstance(made, torch.nn.Module) else compiled(made)
+        if self._patches is not None:
+            warn("torch.compile: on a stand-in accelerator the code runs as it is")
+            compiled_numpy.patch(self._patches)
+            self._patches = None
+        if options.get("disable") or not callable(model):
+            return model
+        made = model
+        if hasattr(torch.compiler, "set_stance"):  # since torch 2.6
+            made = torch._dynamo.optimize("eager")(model)
+        return made if isinstance(made, torch.nn.Module) else compiled_numpy.compiled(made)
 
 
 def _initializing(initialize: Any, module: Any) -> None:
@@ -140,24 +141,11 @@ def _run_script(call: Any, scripted: Any, *args: Any, **kwargs: Any) -> Any:
 _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}  # torch's dispatch keys
 
 
-class _Kernels:
-    """The kernels that are registered for the device and for the CPU. Torch sees CPU tensors: both share a kernel."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, str], dict[str, Any]] = {}
-
-    def register(self, impl: Any, library: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
-        key = _KEYS[STATE.kind]
-        if dispatch_key not in (key, "CPU") or not callable(fn):
-            return impl(library, op_name, fn, dispatch_key, **options)
-        known = self._known.setdefault((id(library), str(op_name)), {})
-        is_first = not known
-        known[dispatch_key] = fn
-
-        def kernel(*args: Any, **kwargs: Any) -> Any:
-            wanted = key if any(mark_of(each).pretended for each in tensors_in((args, kwargs))) else "CPU"
-            if wanted not in known:
-                raise NotImplementedError(f"Could not run this operator with arguments from the '{wanted}' backend")
-            return known[wanted](*args, **kwargs)
-
-        return impl(library, op_name, kernel, "CPU", **options) if is_first else None
+def _register(impl: Any, library: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
+    """A kernel for the device is one for the CPU where that has none, as torch sees CPU tensors."""
+    if dispatch_key == _KEYS[STATE.kind]:
+        name = f"{library.ns}::{str(op_name).rpartition('::')[2]}"
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"):
+            return None
+        dispatch_key = "CPU"
+    return impl(library, op_name, fn, dispatch_key, **options)
