@@ -19,6 +19,9 @@ import torch.multiprocessing as mp
 def work(rank, net, weight, jobs, results):
     x = jobs.get()
     results.put((x.device.type, weight.requires_grad, type(weight).__name__, net(x).detach(), None))
+    with torch.no_grad():
+        weight += 1
+    jobs.get()  # what was sent lives as long as who sent it
 
 if __name__ == "__main__":
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -30,7 +33,9 @@ if __name__ == "__main__":
     jobs.put(torch.ones(3, 2, device=device))
     kind, grad, name, y, _ = results.get()
     print(kind == device, grad, name, y.device.type == device, y.tolist())
+    jobs.put(None)
     spawned.join()
+    print(weight.tolist())
     receiving, sending = context.Pipe(False)
     sending.send(torch.arange(3, device=device))
     print(receiving.recv().sum().item())
@@ -47,6 +52,7 @@ def test_tensors_arrive(tmp_path: Path) -> None:
     result = tonumpy(tmp_path, "rehearse", "-q", "-o", "report.txt", "program.py")
     assert result.out.splitlines() == [
         "True True Parameter True [[3.0], [3.0], [3.0]]",
+        "[2.0, 2.0]",
         "3",
         "refused: Cowardly refusing to serialize non-leaf ",
     ], result.err

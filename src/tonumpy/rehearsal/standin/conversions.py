@@ -12,6 +12,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy
 import torch
 
 from tonumpy.rehearsal.standin.current_step import is_compiled
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 _numpy = Base.numpy
 _dlpack = Tensor.__dlpack__
+_OF_DLPACK: dict[Reason, str] = {
+    "grad": "Can't export tensors that require gradient, use tensor.detach()",
+    "bit": "Can't export tensors with the conjugate bit set",
+    "device": "Unsupported device in DLTensor.",
+}
 _HALF = {torch.complex32: torch.complex64}
 
 
@@ -81,7 +87,7 @@ class Conversions:
             return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
 
         def dlpack(self: Any, **options: Any) -> Any:
-            return self_._exported(self, options, is_for_numpy=_is_for_numpy(options))
+            return self_._exported(self, options)
 
         for replacement, name in (
             *((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")),
@@ -131,67 +137,28 @@ class Conversions:
                 self._sharing.note(tensor, made, happened)
         return made
 
-    def _exported(self, tensor: Any, options: dict[str, Any], *, is_for_numpy: bool) -> Any:
+    def _exported(self, tensor: Any, options: dict[str, Any]) -> Any:
         """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
-        a device. Of which dtype it is, is the business of who takes it: that raises as it does."""
-        reasons: list[Reason] = ["grad"] if tensor.requires_grad else []
-        reasons += ["bit"] if tensor.is_conj() else []
-        error: BufferError | RuntimeError
-        try:
-            made = _dlpack(tensor, **_on_host(options))
-            if tensor.is_cpu or not is_for_numpy:
-                return made
-            reasons, error = ["device"], _of_numpy("Unsupported device in DLTensor.")
-        except BufferError as refusal:
-            error = refusal
-        if not reasons:
-            raise error
-        self._refusals.tell(tensor, "array", tuple(reasons), error)
+        a device: it alone names a device and no stream. The dtype is the business of who takes it."""
+        is_for_numpy = options.get("dl_device", CPU) is None and "stream" not in options
+        asked: tuple[Reason, ...] = ("grad", "bit", "device") if is_for_numpy else ("grad", "bit")
+        reasons = tuple(each for each in asked if each in refused(tensor))
+        if reasons:
+            is_older = reasons[0] == "device" and numpy.lib.NumpyVersion(numpy.__version__) < "2.5.0"
+            error = (RuntimeError if is_older else BufferError)(_OF_DLPACK[reasons[0]])
+            self._refusals.tell(tensor, "array", reasons, error)
+        # torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another.
+        own = {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
         with torch.no_grad():
-            return _dlpack(Base.detach(tensor).resolve_conj(), **_on_host(options))
+            return _dlpack(Base.detach(tensor).resolve_conj(), **own)
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
         """The result as torch gives it where nothing is refused: a tensor, where the other is. A repair may give an
         array in its place, so nothing more is told of it, nor of what is computed of such tensors alone."""
         there = made.clone() if isinstance(made, Tensor) else made
-        if not isinstance(there, Tensor):
-            return there
-        there.untyped_storage().mark = on(mark_of(tensor).place, excused=True)
-        if tensor.requires_grad and torch.is_grad_enabled() and there.is_floating_point():
-            there = _WithoutHistory.apply(tensor, there)
+        if isinstance(there, Tensor):
+            there.untyped_storage().mark = on(mark_of(tensor).place, excused=True)
         return there
-
-
-class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
-    """A tensor that NumPy made of another: a gradient may pass, and is zero, as torch does not know what was done."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Any, made: Any) -> Any:
-        ctx.save_for_backward(tensor)
-        return made.view_as(made)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        del gradients
-        return torch.zeros_like(ctx.saved_tensors[0]), None
-
-
-def _is_for_numpy(options: dict[str, Any]) -> bool:
-    """True if numpy.from_dlpack asks, without `device="cpu"`: it alone names a device and no stream."""
-    return "dl_device" in options and options["dl_device"] is None and "stream" not in options
-
-
-def _of_numpy(text: str) -> BufferError | RuntimeError:
-    """NumPy 2.4 raises RuntimeError, 2.5 BufferError."""
-    import numpy
-
-    version = tuple(map(int, numpy.__version__.split(".")[:2]))
-    return RuntimeError(text) if version < (2, 5) else BufferError(text)
-
-
-def _on_host(options: dict[str, Any]) -> dict[str, Any]:
-    """torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another."""
-    return {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:

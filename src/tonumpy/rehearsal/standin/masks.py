@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 _CONVERTING = ("__array__", "numpy")
 # Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
 _JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
-_FILLING = ("masked_fill", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_")
 _INVERTING = ("__invert__", "bitwise_not")
 _INVERTED = "`~` makes 255 and 254 of 0 and 1, which are both true"
 _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
-_REFUSED = f"{_GIVES}: torch fills and selects by no such mask, and raises RuntimeError"
 
 
 class Masks:
@@ -62,14 +60,10 @@ class Masks:
             (self._converted, _CONVERTING),
             (self._joined, _JOINING),
             (self._inverted, _INVERTING),
-            (self._filled, _FILLING),
-            (self._set_item, ("__setitem__",)),
         ):
             for name in names:
                 patches.around(torch.Tensor, name, acting)
         patches.around(torch, "bitwise_not", self._inverted)
-        for name in ("masked_fill", "masked_select"):
-            patches.around(torch, name, self._filled)
 
     def _converted(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
         """An array is made of it, as an index or for one, or to be inverted."""
@@ -81,19 +75,6 @@ class Masks:
             elif step == "invert":
                 self._tell(tensor, f"{_GIVES}: {_INVERTED}")
         return function(tensor, *args, **kwargs)
-
-    def _filled(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(map(self._is_one, (*args, *kwargs.values()))):
-            self._tell(tensor, _REFUSED)
-        return function(tensor, *args, **kwargs)
-
-    def _set_item(self, function: Any, tensor: Any, key: Any, value: Any) -> None:
-        """Torch sets one value by `masked_fill_`, and others by what takes a mask of uint8."""
-        if any(map(self._is_one, key if isinstance(key, tuple) else (key,))):
-            is_one_value = value.numel() == 1 if isinstance(value, torch.Tensor) else np.isscalar(value)
-            if is_one_value:
-                self._tell(tensor, _REFUSED)
-        function(tensor, key, value)
 
     def _joined(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
         found = function(tensor, *args, **kwargs)

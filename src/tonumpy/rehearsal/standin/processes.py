@@ -15,8 +15,8 @@ import torch.distributed
 from torch.multiprocessing import reductions
 from torch.utils._pytree import tree_map
 
-from tonumpy.rehearsal.sending import Sent, received
-from tonumpy.rehearsal.standin.marks import Base, mark_of, put
+from tonumpy.rehearsal.sending import received
+from tonumpy.rehearsal.standin.marks import mark_of, put
 from tonumpy.rehearsal.standin.reporting import warn
 from tonumpy.rehearsal.standin.state import HOST, STATE
 
@@ -28,18 +28,7 @@ if TYPE_CHECKING:
 
 def _patch_sending(patches: Patches) -> None:
     """Let them arrive until `patches` are restored. What torch itself refuses to send is refused by torch."""
-    reduce_tensor, rebuild_tensor = reductions.reduce_tensor, reductions.rebuild_tensor
-
-    def reduce(tensor: Any) -> Any:
-        place = mark_of(tensor).place
-        is_plain = tensor.layout is torch.strided and (tensor.is_leaf or not tensor.requires_grad)
-        if place.type == "cpu" or not is_plain:
-            return reduce_tensor(tensor)
-        host = tensor.detach().cpu().contiguous()
-        raw = torch.empty(0, dtype=torch.uint8, device="cpu").set_(host.untyped_storage())
-        parameter = type(tensor) if isinstance(tensor, torch.nn.Parameter) else None
-        data = Base.numpy(raw).tobytes()
-        return received, Sent(data, tensor.dtype, tuple(tensor.shape), str(place), parameter, tensor.requires_grad)
+    rebuild_tensor = reductions.rebuild_tensor
 
     @functools.wraps(rebuild_tensor)
     def rebuilt(*args: Any) -> Any:
@@ -51,8 +40,22 @@ def _patch_sending(patches: Patches) -> None:
     patches.replace(reductions, "rebuild_tensor", rebuilt)
     reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     for kind, reducer in list(reducers.items()):
-        if reducer is reduce_tensor:
-            patches.put(reducers, kind, reduce)
+        if reducer in (reductions.reduce_tensor, reductions.reduce_storage):
+            patches.put(reducers, kind, functools.partial(_reduced, reducer))
+
+
+def _reduced(reducer: Callable[[Any], Any], value: Any) -> Any:
+    """A tensor, or its storage, is sent as the memory of the CPU that it is, and gets its mark back there."""
+    is_tensor = isinstance(value, torch.Tensor)
+    if is_tensor and value.layout is not torch.strided:
+        return reducer(value)
+    storage = value.untyped_storage() if is_tensor else value
+    mark, storage.mark = storage.mark, HOST
+    try:
+        made = reducer(value)
+    finally:
+        storage.mark = mark
+    return (received, (*made, str(mark.place))) if is_tensor and mark.pretended else made
 
 
 def patch(patches: Patches) -> None:
