@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.chains import chain_of
-from tonumpy.engine.values.values import Sequence
 from tonumpy.observed.given import is_surely_tensor
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.text.names import spelling_of
@@ -71,15 +70,11 @@ def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | Non
 
 
 def _value(operands: Operands, node: ast.expr | ast.AugAssign, seen: Observation | None) -> Value | None:
-    """The value of what is put into an array, or of the index of one or a part of it."""
+    """The value of what is put into an array, or of the index of one; None of a part of an index."""
     if seen is None or operands.key is None:
         return None
-    *others, last = seen.arguments.positional
+    first, last = seen.arguments.positional[0], seen.arguments.positional[-1]
     if node is operands.right:
         return last
-    index = last if operands.right is None else others[0]
-    if not isinstance(operands.key, ast.Tuple):
-        return index
-    items = index.items if isinstance(index, Sequence) else None
-    place = next((place for place, part in enumerate(operands.key.elts) if part is node), None)
-    return items[place] if items is not None and place is not None and place < len(items) else None
+    index = last if operands.right is None else first
+    return None if isinstance(operands.key, ast.Tuple) else index
