@@ -18,7 +18,6 @@ from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import OperationSite, Site, call_span
 from tonumpy.text.quoted import quoted
-from tonumpy.text.wanted_errors import WantedErrors, errors_made_good
 
 if TYPE_CHECKING:
     import ast
@@ -69,18 +68,9 @@ class Seen(NamedTuple):
 
 
 def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
-    """The sightings in a module that are faults, in their order; none that the code around catches and makes good,
-    or that stands there to raise."""
+    """The sightings in a module that are faults, in their order."""
     sites = Sites(module.source)
-    found = []
-    for sighting in sightings:
-        if sighting.what in OF_DEVICES and sighting.is_fault:
-            found.append(_without_rule(sighting, _span(module.source, sighting.spot)))
-        elif sighting.is_fault:
-            seen = _seen(module, sites, sighting)
-            if seen is not None:
-                found.append(seen)
-    return found
+    return [_seen(module, sites, each) for each in sightings if each.is_fault]
 
 
 def seen_alone(source: Source, sighting: Sighting) -> Seen:
@@ -121,12 +111,11 @@ def _without_rule(sighting: Sighting, span: tuple[Position, Position], conversio
     return Seen(conversion, False, code, message, operations, span, sighting.observed)
 
 
-def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen | None:
+def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
+    if sighting.what in OF_DEVICES:
+        return _without_rule(sighting, _span(module.source, sighting.spot))
     candidate = sites.candidate(sighting.spot) if sighting.is_method else None
     site = None if candidate is not None else sites.operation(sighting.spot)
-    place = candidate or site
-    if place is not None and _is_handled(module.source, place, sighting):
-        return None
     if candidate is not None:
         conversion = conversion_at(module, candidate, sighting)
         span = call_span(candidate, module.source)
@@ -235,16 +224,6 @@ def _dtype(sighting: Sighting) -> str | None:
 
 def _layout(sighting: Sighting) -> str | None:
     return _LAYOUTS.get(sighting.observed.layout, "sparse") if sighting.has("layout") else None
-
-
-def _is_handled(source: Source, place: Candidate | Site | OperationSite, sighting: Sighting) -> bool:
-    """True if the code around wants the error that was seen, or a handler converts in another way."""
-    error = sighting.observed.error.partition(":")[0]
-    if not error:
-        return False
-    if WantedErrors(source.tree, source.text).wants(place.call, frozenset((error,))):
-        return True
-    return error in errors_made_good(place.scopes[-1], place.call)
 
 
 def _code(site: Site | OperationSite | None) -> str:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = object()
 _MOST = 2_000  # items of a list or dict that are looked at
-_MOST_SEARCHES = 200  # among all objects of Python, which takes some 30 ms each time
-_LISTS = (list, tuple, set, frozenset, deque)
 _SEQUENCES = ("list", "range", "sorted", "str", "tuple")
 _TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
 _MAX_BYTES = 2_000_000  # of one file
@@ -118,19 +116,10 @@ def _running(frame: FrameType) -> Iterator[ast.expr]:
             yield from (each for each in walk(expression) if isinstance(each, ast.expr))
 
 
-class Search:
-    """Looks for what holds a tensor that no name holds: a list that a call has just given, or nothing at all."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_SEARCHES
-
-    def holder(self, tensor: object) -> tuple[Name, ...]:
-        """The names that hold the converted tensor itself, where no list or dict has it."""
-        if not self._left:
-            return ()
-        self._left -= 1
-        kinds = {type(each) for each in gc.get_referrers(tensor)}
-        return (("", "items" if kinds & {*_LISTS} else "values" if dict in kinds else "itself"),)
+def holder_of(tensor: object) -> Name:
+    """What holds a tensor that has no name: a list that a call has just given, or nothing at all."""
+    kinds = {type(each) for each in gc.get_referrers(tensor)}
+    return "", "items" if kinds & {list, tuple, set, frozenset, deque} else "values" if dict in kinds else "itself"
 
 
 def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kind] | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.boundary.output import open_to_append
 from tonumpy.observed.sighting import NOT_HELD, Held
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.frames import Search, names_of, parameter_of
+from tonumpy.rehearsal.frames import holder_of, names_of, parameter_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 
 if TYPE_CHECKING:
@@ -121,7 +121,6 @@ class Recorder:
     def __init__(self, folder: str, *, is_first: bool = False) -> None:
         self._folder = folder
         self._is_first = is_first
-        self._search = Search()
         self.before_end: Callable[[], None] = lambda: None
         self._begin()
         if hasattr(os, "register_at_fork"):
@@ -206,5 +205,5 @@ class Recorder:
         if inner is not None and not is_of_torch(inner.f_code.co_filename):
             parameter = parameter_of(tensor, inner)
         if event.way == "array" and event.is_refused and parameter is None and not names:
-            names = self._search.holder(tensor)
+            names = (holder_of(tensor),)
         return Held(names, parameter)
