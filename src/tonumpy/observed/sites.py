@@ -52,16 +52,16 @@ class Sites:
 
     def operation(self, spot: Spot) -> Site | OperationSite | None:
         """The call of a function there, or the operator or index; None where only the row is known, and several are."""
-        calls = find_calls(self._source, [spot.row], lambda call: _is_near(call, spot))
+        calls = find_calls(self._source, [spot.row], lambda call: is_near(call, spot))
         if len(calls) == 1:
             return calls[0]
         if calls:
             return None
-        found = find_operations(self._source, [spot.row], _OPERATIONS, lambda node: _is_near(node, spot))
+        found = find_operations(self._source, [spot.row], _OPERATIONS, lambda node: is_near(node, spot))
         return found[0] if len(found) == 1 else None
 
 
-def _is_near(node: ast.expr | ast.stmt, spot: Spot) -> bool:
+def is_near(node: ast.expr | ast.stmt, spot: Spot) -> bool:
     return is_at(node, spot) if spot.column is not None else is_in_row(node, spot.row)
 
 

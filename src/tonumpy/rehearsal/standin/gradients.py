@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.events import Call, Event, Observer
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.reporting import Stacks
-    from tonumpy.rehearsal.standin.value_flow import Flows
 
     Stack = tuple[Call, ...]
 
@@ -50,7 +49,6 @@ class Gradients:
         self._seen: set[object] = set()
         self._told: set[Stack] = set()
         self._waiting: dict[int, _Waiting] = {}
-        self._flows: Flows | None = None
         self._patches: Patches | None = None
 
     def patch(self, patches: Patches) -> None:
@@ -131,20 +129,16 @@ class Gradients:
 
     def _blamed(self, target: Stack) -> dict[Stack, Event]:
         """The conversions whose result the text shows to come into the loss."""
-        from tonumpy.rehearsal.standin.value_flow import Flows  # reads texts, which few programs make needed: start-up
+        from tonumpy.rehearsal.standin.value_flow import (
+            reaches,
+        )  # reads texts, which few programs make needed: start-up
 
-        flows = self._flows = self._flows or Flows()
-        found = {
-            stack: each
-            for stack, each in self._numbers.items()
-            if stack not in self._told and flows.reaches(stack, target)
-        }
+        found = dict(self._numbers)
         for each in self._conversions.values():
             stack = _own(each.stack)
-            is_new = stack not in self._told and flows.reaches(stack, target)
-            if is_new and any(flows.reaches(cut, stack) for cut in self._cuts):
+            if reaches(stack, target) and any(reaches(cut, stack) for cut in self._cuts):
                 found[stack] = each._replace(way="lost gradient", reasons=(), error=None)
-        return found
+        return {stack: each for stack, each in found.items() if stack not in self._told and reaches(stack, target)}
 
     def _tell_of_gone(self) -> None:
         """A leaf that is gone was asked for no gradient."""
