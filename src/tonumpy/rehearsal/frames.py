@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import gc
+import inspect
 import linecache
 import sys
 from collections import deque
@@ -64,13 +65,16 @@ def tree_of(filename: str) -> ast.Module | None:
         return None
 
 
-def node_at(frame: FrameType, kind: type[ast.expr]) -> ast.expr | None:
+def node_at(frame: FrameType, kind: type[ast.expr | ast.stmt]) -> ast.expr | ast.stmt | None:
     """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
     the row."""
     spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
-    near = [each for each in walk(tree) if isinstance(each, kind)] if tree is not None else []
+    near = (
+        [each for each in walk(tree) if isinstance(each, kind) and is_in_row(each, spot.row)]
+        if tree is not None
+        else []
+    )
     if spot.column is None:
-        near = [each for each in near if is_in_row(each, spot.row)]
         return near[0] if len(near) == 1 else None
     return next((each for each in near if is_at(each, spot)), None)
 
@@ -125,26 +129,17 @@ def holder_of(tensor: object) -> Name:
 def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kind] | None:
     """The parameter of a function that has just been called, and its place among the arguments of the call, if it has
     one; None where none holds the tensor."""
-    code, values = frame.f_code, frame.f_locals
-    names = code.co_varnames[: code.co_argcount]
-    others = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :]
-    has_rest, has_named = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
-    given = values.get(rest[0]) if has_rest and rest else ()
-    positional = [(name, values.get(name)) for name in names]
-    positional += [(f"*{rest[0]}", value) for value in given] if isinstance(given, tuple) and rest else []
-    bound = int(bool(positional) and _is_bound(code, *positional[0]))
-    for position, (name, value) in enumerate(positional[bound:]):
-        kind = _kind(value, tensor)
-        if kind is not None:
-            return name, position, kind
-    named = values.get(rest[int(has_rest)]) if has_named and len(rest) > int(has_rest) else {}
-    keywords = [(name, values.get(name)) for name in others] + (list(named.items()) if type(named) is dict else [])
-    for name, value in keywords:
-        kind = _kind(value, tensor)
-        if kind is not None:
-            return name, None, kind
-    return None
+    names, rest, named, values = inspect.getargvalues(frame)
+    more, keywords = values.get(rest or ""), values.get(named or "")  # the function may have bound them anew
+    count, first = (
+        frame.f_code.co_argcount,
+        int(bool(names) and _is_bound(frame.f_code, names[0], values.get(names[0]))),
+    )
+    given = [(name, at - first if at < count else None, values.get(name)) for at, name in enumerate(names)][first:]
+    given += [(f"*{rest}", count - first + at, each) for at, each in enumerate(more if type(more) is tuple else ())]
+    given += [(name, None, value) for name, value in (keywords.items() if type(keywords) is dict else ())]
+    kinds = ((name, place, _kind(value, tensor)) for name, place, value in given)
+    return next(((name, place, kind) for name, place, kind in kinds if kind is not None), None)
 
 
 def _kind(value: object, tensor: object) -> Kind | None:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import ast
 import linecache
 import os
-from traceback import TracebackException
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import CodeType
     from typing import Any
-
-SUFFIX = ".ipynb"
 
 
 def code_of(data: bytes, path: str, shown: str) -> CodeType:
@@ -61,29 +58,6 @@ def place_in(filename: str, row: int) -> str:
         return f"{os.path.relpath(filename)}:{row}"
     cell, first = found(row)
     return f"{os.path.relpath(filename)}:cell {cell}:{row - first + 1}"
-
-
-def traceback_of(error: BaseException) -> str:
-    """The traceback as Python prints it, with the cells of notebooks and the rows in them."""
-    whole = TracebackException(type(error), error, error.__traceback__)
-    for each in _chained(whole):
-        for frame in each.stack:
-            found = _cell_at(frame.filename) if frame.filename.endswith(SUFFIX) else None
-            if found is None or frame.lineno is None or frame.line is None:  # `line` is read while the name holds
-                continue
-            cell, first = found(frame.lineno)
-            end: int | None = getattr(frame, "end_lineno", None)
-            if end is not None:
-                frame.end_lineno = end - first + 1
-            frame.filename, frame.lineno = f"{frame.filename}, cell {cell}", frame.lineno - first + 1
-    return "".join(whole.format())
-
-
-def _chained(error: TracebackException) -> Iterator[TracebackException]:
-    yield error
-    for each in (error.__cause__, error.__context__):
-        if each is not None:
-            yield from _chained(each)
 
 
 def _cell_at(filename: str) -> Callable[[int], tuple[int, int]] | None:

@@ -68,7 +68,12 @@ def main(arguments: list[str]) -> None:
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
-        _show(error, failure[1])
+        if any(filename.endswith(".ipynb") for filename, _ in failure[1]):  # Python would show what the file holds
+            import traceback
+
+            traceback.print_exception(error)
+        else:
+            sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
 
 
@@ -78,17 +83,6 @@ def _place(filename: str, row: int) -> str:
     from tonumpy.rehearsal.notebook import place_in  # start-up
 
     return place_in(filename, row)
-
-
-def _show(error: BaseException, lines: list[tuple[str, int]]) -> None:
-    """Print an error as Python would; of a notebook with its cells."""
-    if sys.excepthook is sys.__excepthook__ and any(filename.endswith(".ipynb") for filename, _ in lines):
-        from tonumpy.rehearsal.notebook import traceback_of  # start-up
-
-        sys.stdout.flush()
-        sys.stderr.write(traceback_of(error))
-    else:
-        sys.excepthook(type(error), error, error.__traceback__)
 
 
 def _begun(ending: Ending, text: str) -> Recorder:

@@ -1,4 +1,4 @@
-"""Reads off a frame what it does: the operation, the object that it indexes, and if `torch.compile` would compile it.
+"""Reads off a frame, by the text at its place, what it does, and if `torch.compile` would compile it.
 
 In compiled code `.numpy()` and NumPy are torch's: they raise neither for grad nor for a device. Not so in what
 `torch.compiler.disable` excepts, in libraries that torch leaves alone (scikit-learn, pandas), and in functions of
@@ -8,54 +8,47 @@ NumPy's that torch has not: these see real arrays.
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.rehearsal.frames import UNKNOWN, node_at, value_of
+from tonumpy.rehearsal.frames import UNKNOWN, node_at, tree_of, value_of
 from tonumpy.rehearsal.own_code import is_of_torch, is_own
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_READING = "BINARY_SUBSCR"
-_SUBSCRIPT = "NB_SUBSCR"  # of BINARY_OP, since Python 3.14
-
 
 def is_index(frame: FrameType) -> bool:
     """True if something is taken out of, or put into, an object by an index."""
-    return reads_item(frame) or _name(frame) in ("STORE_SUBSCR", "DELETE_SUBSCR")
+    return node_at(frame, ast.Subscript) is not None
 
 
 def is_operator(frame: FrameType) -> bool:
     """True if it is at an operator or a comparison, and not at a call."""
-    name = _name(frame)
-    return name.startswith(("BINARY_", "COMPARE_OP", "INPLACE_")) and not reads_item(frame)
+    return any(node_at(frame, kind) is not None for kind in (ast.BinOp, ast.Compare, ast.AugAssign))
 
 
 def reads_item(frame: FrameType) -> bool:
     """True if something is taken out of an object by its index or key."""
-    name = _name(frame)
-    if name != "BINARY_OP":
-        return name == _READING
-    operators = getattr(dis, "_nb_ops", ())
-    number = frame.f_code.co_code[frame.f_lasti + 1]
-    return number < len(operators) and operators[number][0] == _SUBSCRIPT
+    node = node_at(frame, ast.Subscript)
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
 
 def next_step(frame: FrameType) -> str:
     """The next use of the call's result: "index" or "invert", if it is that."""
-    following = _following(frame)
-    if following is None:
-        return ""
-    if following.opname in (_READING, "STORE_SUBSCR") or following.argrepr == "[]":
-        return "index"
-    return "invert" if following.opname == "UNARY_INVERT" else ""
+    tree, call = tree_of(frame.f_code.co_filename), node_at(frame, ast.Call)
+    for node in walk(tree) if tree is not None and call is not None else ():
+        if isinstance(node, ast.Subscript) and node.slice is call:
+            return "index"
+        if isinstance(node, ast.UnaryOp) and node.operand is call and isinstance(node.op, ast.Invert):
+            return "invert"
+    return ""
 
 
 def indexed(frame: FrameType) -> Any:
@@ -81,21 +74,8 @@ def writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
         module = getattr(value_of(call.func.value, frame), "__name__", "")
         if module in WRITERS_OF_JSON:
             return str(module), frame
-    # What JSON is given as `default`.
-    return writer_at(frame.f_back) if frame.f_back is not None and _returns_next(frame) else None
-
-
-def _returns_next(frame: FrameType) -> bool:
-    following = _following(frame)
-    return following is not None and following.opname == "RETURN_VALUE"
-
-
-def _following(frame: FrameType) -> dis.Instruction | None:
-    return next((each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti), None)
-
-
-def _name(frame: FrameType) -> str:
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] if frame.f_lasti >= 0 else ""
+    above = frame.f_back  # of what JSON is given as `default`
+    return writer_at(above) if above is not None and not is_own(above.f_code.co_filename) else None
 
 
 class _Here(threading.local):

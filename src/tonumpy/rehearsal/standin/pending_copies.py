@@ -9,6 +9,7 @@ No one sees NumPy read its own memory: an array over pinned memory that such a c
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import sys
 import weakref
@@ -25,11 +26,10 @@ from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRI
 from tonumpy.rehearsal.standin.origins import place_of_caller
 from tonumpy.rehearsal.standin.reporting import event, guarded
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
-from tonumpy.text.syntax import FUNCTIONS, blocks_of
+from tonumpy.text.tree_paths import path_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
 
     from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
@@ -218,25 +218,11 @@ def _is_of_module() -> bool:
 def is_view() -> bool:
     """True if the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
     frame = own_frame(1)
-    body = None if frame is None else _body(frame.f_code)
-    if frame is None or body is None:
-        return False
-    row, blocks = frame.f_lineno, [body.body]
-    while blocks:
-        block = blocks.pop()
-        for at, statement in enumerate(block):
-            if statement.lineno <= row <= (statement.end_lineno or row):
-                if isinstance(statement, ast.Assign):
-                    return view_waited_for(statement, block[at + 1 :]) is not None
-                blocks += blocks_of(statement)
+    tree = None if frame is None else tree_of(frame.f_code.co_filename)
+    path = [] if frame is None or tree is None else path_at(tree, frame.f_lineno)
+    for holder, statement in itertools.pairwise(path):
+        if isinstance(statement, ast.Assign):
+            blocks = (getattr(holder, name, None) for name in ("body", "orelse", "finalbody"))
+            block = next((each for each in blocks if isinstance(each, list) and statement in each), [])
+            return view_waited_for(statement, block[block.index(statement) + 1 :]) is not None if block else False
     return False
-
-
-def _body(code: CodeType) -> ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function, or the module, as its file has it."""
-    tree = tree_of(code.co_filename)
-    if tree is None or code.co_name == "<module>":
-        return tree
-    rows = range(code.co_firstlineno, code.co_firstlineno + 20)  # behind its decorators
-    found = [each for each in ast.walk(tree) if isinstance(each, FUNCTIONS) and each.name == code.co_name]
-    return next((each for each in found if each.lineno in rows), None)

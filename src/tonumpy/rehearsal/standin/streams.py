@@ -7,8 +7,6 @@ array that was measured was wrong. What a CUDA graph captures runs at once, and 
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import threading
 import time
 from contextlib import contextmanager
@@ -230,16 +228,6 @@ def patch(patches: Patches) -> None:
     if STATE.kind == "cuda":
         _patch_graphs(patches)
     patches.around(time, "sleep", _slept)
-    sleep: Any = asyncio.sleep
-
-    @functools.wraps(sleep)
-    async def slept_in_loop(delay: Any, *args: Any, **kwargs: Any) -> Any:
-        result = await sleep(delay, *args, **kwargs)
-        if delay >= _LONG:
-            synchronize()
-        return result
-
-    patches.replace(asyncio, "sleep", slept_in_loop)
     for name in ("barrier", "monitored_barrier"):
         if hasattr(torch.distributed, name):
             patches.around(torch.distributed, name, _joined)
