@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed, SourceError
-from tonumpy.observed.sighting import OF_DEVICES, Held, Sighting, Spot
+from tonumpy.observed.sighting import OF_DEVICES, Sighting, Spot, held_of, together
 from tonumpy.observed.sites import Sites
 from tonumpy.own_files import is_own, read_own
 
@@ -146,32 +146,20 @@ def _evident(sighting: Sighting) -> Sighting | None:
 def _added(before: Sighting, now: Sighting) -> Sighting:
     """Both together; the facts are those of the first time that it was refused."""
     failed = [each for each in (before, now) if each.is_refused]
-    passed = _sum([each.passed for each in (before, now) if each.passed is not None])
+    times = [each.passed for each in (before, now) if each.passed is not None]
+    passed = together(times) if times else None
     if not failed:
         assert passed is not None
         return before._replace(observed=passed, passed=passed)
-    observed = _sum([each.observed for each in failed])
-    assert observed is not None
     held = tuple(dict.fromkeys(held for each in failed for held in each.held))
-    return failed[0]._replace(observed=observed, passed=passed, held=held)
-
-
-def _sum(several: list[Observed]) -> Observed | None:
-    if not several:
-        return None
-    reasons = tuple(dict.fromkeys(reason for each in several for reason in each.reasons))
-    grad = any(each.requires_grad for each in several)
-    return several[0]._replace(times=sum(each.times for each in several), reasons=reasons, requires_grad=grad)
+    return failed[0]._replace(observed=together([each.observed for each in failed]), passed=passed, held=held)
 
 
 def _packed(entry: Entry) -> dict[str, object]:
     """Without the stack: it names files of one machine. Columns are as `ast` counts them."""
     sighting = entry.sighting
     return {
-        "row": sighting.spot.row,
-        "end_row": sighting.spot.end_row,
-        "column": sighting.spot.column,
-        "end_column": sighting.spot.end_column,
+        **sighting.spot._asdict(),
         "line": entry.line,
         "indentation": entry.indentation,
         "what": sighting.what,
@@ -184,9 +172,7 @@ def _packed(entry: Entry) -> dict[str, object]:
 
 
 def _packed_observed(observed: Observed | None) -> dict[str, object] | None:
-    if observed is None:
-        return None
-    return {name: value for name, value in observed._asdict().items() if name != "stack"}
+    return None if observed is None else {name: value for name, value in observed._asdict().items() if name != "stack"}
 
 
 def _unpacked(said: dict[str, Any]) -> Entry:
@@ -194,19 +180,11 @@ def _unpacked(said: dict[str, Any]) -> Entry:
     observed = refused or passed
     if observed is None or said["what"] not in _WHATS:
         raise ValueError("an entry that says nothing")
-    spot = Spot(int(said["row"]), *(_number(said[name]) for name in ("end_row", "column", "end_column")))
-    held = tuple(_held(each) for each in said["held"])
+    spot = Spot(int(said["row"]), *(_number(said[name]) for name in Spot._fields[1:]))
+    held = tuple(held_of(each) for each in said["held"])
     bit = None if said["bit"] is None else str(said["bit"])
     sighting = Sighting(spot, said["what"], bool(said["method"]), refused is not None, bit, observed, held, passed)
     return Entry(str(said["line"]), int(said["indentation"]), sighting)
-
-
-def _held(said: Any) -> Held:  # noqa: ANN401
-    names, parameter = said
-    return Held(
-        tuple((str(name), str(kind)) for name, kind in names),
-        None if parameter is None else (str(parameter[0]), _number(parameter[1]), str(parameter[2])),
-    )
 
 
 def _number(said: object) -> int | None:
@@ -216,18 +194,10 @@ def _number(said: object) -> int | None:
 def _unpacked_observed(said: dict[str, Any] | None) -> Observed | None:
     if said is None:
         return None
-    return Observed(
-        str(said["device"]),
-        bool(said["requires_grad"]),
-        str(said["dtype"]),
-        str(said["layout"]),
-        tuple(int(each) for each in said["shape"]),
-        int(said["times"]),
-        tuple(str(each) for each in said["reasons"]),
-        str(said["error"]),
-        (),
-        bool(said["is_fragile"]),
-    )
+    device, dtype, layout, error = (str(said[name]) for name in ("device", "dtype", "layout", "error"))
+    shape, reasons, times = tuple(map(int, said["shape"])), tuple(map(str, said["reasons"])), int(said["times"])
+    facts = device, bool(said["requires_grad"]), dtype, layout, shape, times, reasons, error
+    return Observed(*facts, is_fragile=bool(said["is_fragile"]))
 
 
 class Told(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from collections.abc import Sequence
+    from typing import Any, Literal
 
     from tonumpy.findings import Observed
 
@@ -30,6 +31,31 @@ class Held(NamedTuple):
 
     names: tuple[tuple[str, str], ...] = ()
     parameter: tuple[str, int | None, str] | None = None
+
+
+def held_of(said: Any) -> Held:  # noqa: ANN401
+    """What was written as JSON, which knows no tuples."""
+    names, parameter = said
+    if parameter is not None:
+        name, place, kind = parameter
+        parameter = str(name), None if place is None else int(place), str(kind)
+    return Held(tuple((str(name), str(kind)) for name, kind in names), parameter)
+
+
+def together(several: Sequence[Observed]) -> Observed:
+    """Several times as one; each fact is that of the first that was refused for it."""
+
+    def first(reason: str) -> Observed:
+        return next((each for each in several if reason in each.reasons), several[0])
+
+    return several[0]._replace(
+        device=first("device").device,
+        dtype=first("dtype").dtype,
+        layout=first("layout").layout,
+        requires_grad=any(each.requires_grad for each in several),
+        times=sum(each.times for each in several),
+        reasons=tuple(dict.fromkeys(reason for each in several for reason in each.reasons)),
+    )
 
 
 class Sighting(NamedTuple):

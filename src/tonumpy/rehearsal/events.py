@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.observed.sighting import NOT_HELD, Held, Spot
+from tonumpy.observed.sighting import NOT_HELD, Held, Spot, held_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,11 +96,10 @@ class Event(NamedTuple):
 def event_of(fields: list[Any]) -> Event:
     """The event whose fields were written as JSON, which knows no tuples."""
     read = Event(*fields)
-    names, parameter = read.held
     return read._replace(
         reasons=tuple(read.reasons),
         shape=tuple(read.shape),
         stack=tuple(Call(*each) for each in read.stack),
         error=None if read.error is None else (read.error[0], read.error[1]),
-        held=Held(tuple((name, kind) for name, kind in names), None if parameter is None else (*parameter,)),
+        held=held_of(read.held),
     )

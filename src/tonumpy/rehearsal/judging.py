@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.judgements import judge_seen
+from tonumpy.judgements import Judgement, judge_seen
 from tonumpy.observed.observed_conversions import seen_alone, seen_in
 from tonumpy.observed.sighting import OF_DEVICES
 from tonumpy.pipeline import module_of
-from tonumpy.rehearsal.reached import reached_in
+from tonumpy.rehearsal.reached import Place, reached_in
 from tonumpy.rehearsal.sightings import sightings_of
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tonumpy.config import Settings
-    from tonumpy.engine.names.module import Module
     from tonumpy.findings import Finding
-    from tonumpy.judgements import Judgement
     from tonumpy.observed.sighting import Sighting
-    from tonumpy.rehearsal.reached import Place
     from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
 
@@ -100,29 +97,19 @@ def _judged(
     """A defect of ours ends no report: it is added to the errors, and what was seen is told without it."""
     project.begin_file()
     module = module_of(source, settings, project)
-    told = [each for each in sightings if fragile or not each.observed.is_fragile]
-    found = _judgements(module, settings, told, errors)
-    kept = set(suppress(source, [judgement.finding for judgement in found]))
-    judgements = (judgement for judgement in found if judgement.finding in kept)
+    told = [each for each in sightings if each.is_fault and (fragile or not each.observed.is_fragile)]
     of_conversions = [each for each in sightings if each.what not in OF_DEVICES]
+    found, conversions, unreached = list[Judgement](), len(of_conversions), tuple[Place, ...]()
     try:
+        found = judge_seen(module, settings, seen_in(module, told))
         conversions, unreached = reached_in(module, settings, of_conversions)
     except Exception as error:
         errors.append(_defect(source.filename, error))
-        conversions, unreached = len(of_conversions), ()
+        found = found or judge_seen(module, settings, [seen_alone(source, each) for each in told])
+    kept = set(suppress(source, [judgement.finding for judgement in found]))
+    judgements = (judgement for judgement in found if judgement.finding in kept)
     project.at_hand.clear()  # a project keeps the trees of others only
     return JudgedFile(source, settings, tuple(sightings), tuple(judgements), conversions, unreached)
-
-
-def _judgements(
-    module: Module, settings: Settings, sightings: Sequence[Sighting], errors: list[SourceError]
-) -> list[Judgement]:
-    source = module.source
-    try:
-        return judge_seen(module, settings, seen_in(module, sightings))
-    except Exception as error:  # all is told as it was seen
-        errors.append(_defect(source.filename, error))
-        return judge_seen(module, settings, [seen_alone(source, each) for each in sightings if each.is_fault])
 
 
 def _defect(filename: str, error: Exception) -> SourceError:

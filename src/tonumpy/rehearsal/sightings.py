@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import Caller, Observed
-from tonumpy.observed.sighting import NOT_HELD, Sighting
+from tonumpy.observed.sighting import NOT_HELD, Sighting, together
 from tonumpy.rehearsal.own_code import is_own
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
             is_method = each.is_direct and each.way == "numpy"
             places.setdefault((os.path.abspath(call.filename), call.spot, each.what, is_method), []).append(each)
     found: dict[str, list[Sighting]] = {}
-    for (path, spot, what, is_method), together in places.items():
-        found.setdefault(path, []).append(_sighting(spot, what, together, is_method=is_method))
+    for (path, spot, what, is_method), each_time in places.items():
+        found.setdefault(path, []).append(_sighting(spot, what, each_time, is_method=is_method))
     return {path: sorted(found[path], key=_place) for path in sorted(found)}
 
 
@@ -45,12 +45,12 @@ def _place(sighting: Sighting) -> tuple[int, ...]:
     return tuple(-1 if part is None else part for part in sighting.spot)
 
 
-def _sighting(spot: Spot, what: What, together: list[Event], *, is_method: bool) -> Sighting:
-    refused = [each for each in together if each.is_refused]
+def _sighting(spot: Spot, what: What, events: list[Event], *, is_method: bool) -> Sighting:
+    refused = [each for each in events if each.is_refused]
     unhandled = [each for each in refused if not each.is_handled]
-    fragile = [each for each in together if each.requires_grad and not each.is_grad_enabled]
-    passed = [each for each in together if not each.is_refused]
-    told = unhandled or refused or fragile or together
+    fragile = [each for each in events if each.requires_grad and not each.is_grad_enabled]
+    passed = [each for each in events if not each.is_refused]
+    told = unhandled or refused or fragile or events
     observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
     held = dict.fromkeys(each.held for each in told if each.held != NOT_HELD)
     return Sighting(
@@ -68,18 +68,13 @@ def _sighting(spot: Spot, what: What, together: list[Event], *, is_method: bool)
 
 
 def _observed(told: list[Event]) -> Observed:
-    reasons = tuple(dict.fromkeys(reason for each in told for reason in each.reasons))
-    return Observed(
-        _first(told, "device").device,
-        "grad" in reasons,
-        _first(told, "dtype").dtype,
-        _first(told, "layout").layout,
-        told[0].shape,
-        sum(each.times for each in told),
-        reasons,
-        ": ".join(told[0].error or ()),
-        _callers(told[0]),
-    )
+    return together([_of_event(each) for each in told])._replace(stack=_callers(told[0]))
+
+
+def _of_event(event: Event) -> Observed:
+    error, has_grad = ": ".join(event.error or ()), "grad" in event.reasons
+    facts = event.device, has_grad, event.dtype, event.layout, event.shape, event.times
+    return Observed(*facts, event.reasons, error)
 
 
 def _callers(event: Event) -> tuple[Caller, ...]:
@@ -88,10 +83,6 @@ def _callers(event: Event) -> tuple[Caller, ...]:
     inner, outer = event.stack[: event.own + 1], event.stack[event.own + 1 :]
     kept = [*inner, *(call for call in outer if is_own(call.filename))]
     return tuple(Caller(call.filename, call.row, call.function) for call in kept)
-
-
-def _first(told: list[Event], reason: str) -> Event:
-    return next((each for each in told if reason in each.reasons), told[0])
 
 
 def _bit(told: list[Event]) -> str | None:
