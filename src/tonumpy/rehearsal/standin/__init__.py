@@ -74,7 +74,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         reporting.patch(patches)
         marks.patch(patches)
         device_module.patch(patches)
-        operators.patch(patches, copies.waiting, look)
+        operators.patch(patches, look)
         factories.patch(patches, devices)
         moving.patch(patches)
         autograd.patch(patches)

@@ -42,10 +42,8 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.state import Mark
 
     Function = Callable[..., Any]
-    Decorator = Callable[[str, Function], Function]
     # Is given an operator's name, its arguments, the tensors among them and their marks.
     Look = Callable[[str, Any, list[Any], list[Mark]], None]
-    from collections.abc import Callable
 
 _C = torch._C
 Parameter = torch.nn.Parameter
@@ -54,17 +52,16 @@ _SCALARS = frozenset((int, float, bool, slice, str, type(None), type(...), torch
 _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
 
 
-def patch(patches: Patches, decorate: Decorator, look: Look) -> None:
+def patch(patches: Patches, look: Look) -> None:
     """Wrap them, wherever modules refer to them, until `patches` are restored.
 
-    `decorate` wraps torch's own function by its name; `look` is called where tensors with different marks, or rare
-    ones, come together.
+    `look` is called where tensors with different marks, or rare ones, come together.
     """
     _patch_autocast(patches)
     torch.overrides.get_default_nowrap_functions()  # cached at its first call: it must hold torch's own
     factories = frozenset(default_device._device_constructors())  # the same
     scripted = torch.jit._builtins._get_builtin_table()
-    wrap = _Wrapper(decorate, look)
+    wrap = _Wrapper(look)
     made = _functions(wrap)
     for name in lists.MORE_FACTORIES:
         if hasattr(torch, name):
@@ -134,12 +131,11 @@ class _VariableFunctions:
 class _Wrapper:
     """Makes the wrapped function of a function, by its name."""
 
-    def __init__(self, decorate: Decorator, look: Look) -> None:
-        self._decorate = decorate
+    def __init__(self, look: Look) -> None:
         self._look = look
 
     def __call__(self, original: Function, name: str) -> Function:
-        compute = self._decorate(name, _casting(name, refusing(name, original)))
+        compute = _casting(name, refusing(name, original))
         crossing, returns_self = self.crossing, _writes_first(name)
         looked_at = 1 if name.startswith("_foreach_") else None  # optimizers have put their lists together by device
 

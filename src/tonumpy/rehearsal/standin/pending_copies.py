@@ -19,7 +19,7 @@ import torch
 
 from tonumpy.detectors.waiting import view_waited_for
 from tonumpy.rehearsal.frames import own_frame, tree_of
-from tonumpy.rehearsal.standin import streams
+from tonumpy.rehearsal.standin import streams, type_slots
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
@@ -113,19 +113,17 @@ class Copies:
                 self.check(tensor)
         return read(tensor, *args, **kwargs)
 
-    def waiting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of an operator for which the host may wait, which forgets then."""
-        may_wait = name in INDEXING or name in WRITES_BY_INDEX
-        if name not in WAITS and not may_wait:
-            return function
-        pending = self._any
+    def _computed(self, compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """An operator for which the host waits."""
+        if self._any and is_pretended(args[0]):
+            self._wait()
+        return compute(*args, **kwargs)
 
-        def waited(*args: Any, **kwargs: Any) -> Any:
-            if pending and _is_waited_for(args, may_wait=may_wait):
-                self._wait()
-            return function(*args, **kwargs)
-
-        return waited
+    def _indexed(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """An operator with an index: the host waits for a mask, or for values between host and device."""
+        if self._any and _is_waited_for(args):
+            self._wait()
+        return act(*args, **kwargs)
 
     def _wait(self) -> None:
         stream = streams.current()
@@ -158,16 +156,24 @@ class Copies:
         return mark_of(tensor) is _PENDING and tensor.untyped_storage() in self._pending
 
     def _begin(self, host: Any) -> None:
-        if self._patches is not None:  # the first copy: programs without any pay nothing
-            for name in READS:
-                if hasattr(Tensor, name):
-                    self._patches.around(Tensor, name, self._read)
-            self._patches = None
+        self._follow()
         stream = streams.current()
         stream.copies += 1
         storage = host.untyped_storage()
         storage.mark = _PENDING
         self._pending[storage] = _Copy(stream, stream.copies, place_of_caller())
+
+    def _follow(self) -> None:
+        """Notice when the host waits, from the first copy on: programs without any pay nothing."""
+        if self._patches is None:
+            return
+        patches, self._patches = self._patches, None
+        for names, act in ((READS, self._read), (WAITS, self._computed), (INDEXING | WRITES_BY_INDEX, self._indexed)):
+            for name in names:
+                for owner in (Tensor,) if names is READS else (Tensor, torch):
+                    if hasattr(owner, name):
+                        patches.around(owner, name, act)
+        type_slots.keep_tensors_from_being_sequences(patches)
 
     def _forget(self, stream: streams.Stream | None, copies: int) -> None:
         for storage, pending in list(self._pending.items()):
@@ -183,11 +189,8 @@ def _only_writes(name: str, tensors: list[Any], read: list[Any]) -> bool:
     return name == "__setitem__" or name in _NOT_IN_PLACE
 
 
-def _is_waited_for(args: Any, *, may_wait: bool) -> bool:
-    """True if the host waits: always, or for a mask as the index, or for a copy of values between host and device."""
+def _is_waited_for(args: Any) -> bool:
     is_there = is_pretended(args[0])
-    if not may_wait:
-        return is_there
     if is_there and any(each.dtype in (torch.bool, torch.uint8) for each in tensors_in(args[1:2])):
         return True
     return any(is_pretended(each) != is_there for each in tensors_in(args[2:3]))
