@@ -32,7 +32,6 @@ from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
-from tonumpy.rehearsal.standin.reporting import Stacks
 from tonumpy.rehearsal.standin.state import STATE
 from tonumpy.rehearsal.standin.tensors_as_keys import Taken
 
@@ -57,10 +56,8 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
     """
     if device not in KINDS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(KINDS)}")
-    patches, stacks = Patches(), Stacks()
-    refusals = Refusals(observer, stacks, stop=stop)
-    mixing, copies = Mixing(stacks, refusals), Copies(observer, stacks)
-    gradients = Gradients(observer, stacks)
+    patches, reports = Patches(), Refusals(observer, stop=stop)
+    mixing, copies, gradients = Mixing(reports), Copies(reports), Gradients(reports)
 
     def look(name: str, args: Any, tensors: list[Any], found: list[Mark]) -> None:
         mixing.look(name, args, tensors, found)
@@ -85,10 +82,10 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         mixing.patch(patches)
         copies.patch(patches)
         streams.patch(patches)
-        Taken(observer, stacks).patch(patches)
+        Taken(reports).patch(patches)
         gradients.patch(patches)
-        Conversions(observer, stacks, gradients.note, refusals, copies).patch(patches)
-        Masks(observer, stacks).patch(patches)
+        Conversions(reports, gradients.note, copies).patch(patches)
+        Masks(reports).patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

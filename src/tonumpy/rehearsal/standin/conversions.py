@@ -17,7 +17,7 @@ import torch
 
 from tonumpy.rehearsal.standin.current_step import is_compiled
 from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on
-from tonumpy.rehearsal.standin.reporting import event, guarded
+from tonumpy.rehearsal.standin.reporting import guarded
 from tonumpy.rehearsal.standin.state import CPU
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.handlers import Refusals
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.pending_copies import Copies
-    from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.rehearsal.standin.state import Mark
 
 _numpy = Base.numpy
@@ -49,21 +48,12 @@ class _PerThread(threading.local):
 class Conversions:
     """Replaces torch's own conversions."""
 
-    def __init__(
-        self,
-        observer: Observer,
-        stacks: Stacks,
-        note: Callable[[Event], None],
-        refusals: Refusals,
-        copies: Copies,
-    ) -> None:
-        self._copies = copies
-        self._here = _PerThread()
-        self._refusals = refusals
+    def __init__(self, reports: Refusals, note: Callable[[Event], None], copies: Copies) -> None:
+        self._reports = reports
         self._note = note  # is given each that is not refused
-        self._sharing = Sharing(observer)
-        self._observer = observer
-        self._stacks = stacks
+        self._copies = copies
+        self._sharing = Sharing(reports.observer)
+        self._here = _PerThread()
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
@@ -114,7 +104,7 @@ class Conversions:
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
             with guarded(f"Tensor.{way}: this conversion is not told of"):  # of which grad mode does not matter
-                self._observer(event(tensor, way, (), None, self._stacks)._replace(requires_grad=False), tensor)
+                self._reports.observer(self._reports.event(tensor, way)._replace(requires_grad=False), tensor)
             if way == "array":
                 return made
             from tonumpy.rehearsal.standin.compiled_numpy import traced  # start-up
@@ -124,14 +114,14 @@ class Conversions:
             return repaired(tensor)  # it is there for a fault that was told
         if reasons:
             error = _error(tensor, reasons[0])
-            self._refusals.tell(tensor, way, reasons, error)
+            self._reports.refuse(tensor, way, reasons, error)
             with guarded(f"Tensor.{way}: it cannot go on as if it were repaired"):
                 return repaired(tensor)
             raise error
         made = _numpy(tensor.cpu() if mark.pretended else tensor, force=force)
         with guarded(f"Tensor.{way}: this conversion is not told of"):
-            happened = event(tensor, way, (), None, self._stacks)
-            self._observer(happened, tensor)
+            happened = self._reports.event(tensor, way)
+            self._reports.observer(happened, tensor)
             self._note(happened)
             if not mark.pretended and tensor.layout is torch.strided:
                 self._sharing.note(tensor, made, happened)
@@ -146,7 +136,7 @@ class Conversions:
         if reasons:
             is_older = reasons[0] == "device" and numpy.lib.NumpyVersion(numpy.__version__) < "2.5.0"
             error = (RuntimeError if is_older else BufferError)(_OF_DLPACK[reasons[0]])
-            self._refusals.tell(tensor, "array", reasons, error)
+            self._reports.refuse(tensor, "array", reasons, error)
         # torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another.
         own = {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
         with torch.no_grad():

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.reporting import event, guarded
+from tonumpy.rehearsal.standin.reporting import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from tonumpy.rehearsal.events import Call, Event, Observer
+    from tonumpy.rehearsal.events import Call, Event
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.reporting import Reports
 
     Stack = tuple[Call, ...]
 
@@ -40,9 +40,8 @@ _NUMBERS = ("item", "tolist")  # they take the history of a tensor away without 
 class Gradients:
     """Remembers where histories end, and looks at each loss."""
 
-    def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._observer = observer
-        self._stacks = stacks
+    def __init__(self, reports: Reports) -> None:
+        self._reports = reports
         self._cuts: dict[Stack, None] = {}
         self._conversions: dict[Stack, Event] = {}  # of what has no history any more
         self._numbers: dict[Stack, Event] = {}
@@ -105,18 +104,18 @@ class Gradients:
     def _note_cut(self, tensor: Any) -> None:
         del tensor
         if len(self._cuts) < _MOST and self._is_new():
-            self._cuts[_own(self._stacks.read())] = None
+            self._cuts[_own(self._reports.stack())] = None
 
     def _note_number(self, tensor: Any) -> None:
         if len(self._numbers) < _MOST and self._is_new():
-            happened = event(tensor, "lost gradient", (), None, self._stacks)
+            happened = self._reports.event(tensor, "lost gradient")
             self._numbers[_own(happened.stack)] = happened
 
     def _look_at(self, loss: Any, gradient: Any) -> None:
         leaves = _leaves(loss)
         if leaves is None or (leaves[0] is loss and gradient is not None):
             return
-        found = self._blamed(_own(self._stacks.read()))
+        found = self._blamed(_own(self._reports.stack()))
         if not found:
             return
         if not loss.requires_grad or leaves[0] is loss:  # it is refused, or its gradient is 1
@@ -151,7 +150,7 @@ class Gradients:
         for stack, each in found.items():
             if stack not in self._told:
                 self._told.add(stack)
-                self._observer(each, None)
+                self._reports.observer(each, None)
 
     def _watch_grads(self) -> None:
         """From now on notice that the gradient of a leaf is read."""

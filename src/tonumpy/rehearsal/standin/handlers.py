@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tonumpy.observed.sites import is_at
 from tonumpy.rehearsal.frames import place_of, tree_of
 from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.reporting import event, guarded
+from tonumpy.rehearsal.standin.reporting import Reports, guarded
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES, walk
 from tonumpy.text.tree_paths import path_at, path_to
@@ -26,30 +26,27 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from tonumpy.rehearsal.events import Observer, Reason, Way
-    from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.text.wanted_errors import Treatment
 
 _GENERAL = (Exception, BaseException)
 
 
-class Refusals:
-    """Tells of what real hardware refuses, and raises the error where the user's own code handles it."""
+class Refusals(Reports):
+    """Tells of what real hardware refuses, too, and raises the error where the user's own code handles it."""
 
-    def __init__(self, observer: Observer, stacks: Stacks, *, stop: bool) -> None:
-        self._observer = observer
-        self._stacks = stacks
+    def __init__(self, observer: Observer, *, stop: bool) -> None:
+        super().__init__(observer)
         self._stop = stop  # at each
         self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
 
-    def tell(
+    def refuse(
         self, tensor: Any, way: Way, reasons: tuple[Reason, ...], error: Exception, about: Callable[[], str] = str
     ) -> None:
         is_handled = False
         with guarded(f"a refusal ({way}) is not told of"):
             is_handled = self._handles(type(error))
-            told = (type(error).__name__, str(error))
-            happened = event(tensor, way, reasons, told, self._stacks, is_handled=is_handled)
-            self._observer(happened._replace(about=about()), tensor)
+            told = self.event(tensor, way)._replace(reasons=reasons, error=(type(error).__name__, str(error)))
+            self.observer(told._replace(is_handled=is_handled, about=about()), tensor)
         if self._stop or is_handled:
             raise error
 

@@ -16,12 +16,10 @@ import torch
 
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import is_index, next_step
-from tonumpy.rehearsal.standin.reporting import tell
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.reporting import Reports
 
 _CONVERTING = ("__array__", "numpy")
 # Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
@@ -34,8 +32,8 @@ _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
 class Masks:
     """Tells of what is taken for a mask and is none."""
 
-    def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._tell = partial(tell, observer, stacks, "no mask", "a mask that is none")
+    def __init__(self, reports: Reports) -> None:
+        self._tell = partial(reports.tell, "no mask")
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # the memory of such results
         self._patches: Patches | None = None
 

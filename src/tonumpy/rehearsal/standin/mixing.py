@@ -21,7 +21,6 @@ from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.handlers import Refusals
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Stacks
     from tonumpy.rehearsal.standin.state import Mark
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
@@ -31,9 +30,8 @@ _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the 
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, stacks: Stacks, refusals: Refusals) -> None:
-        self._stacks = stacks
-        self._refusals = refusals
+    def __init__(self, reports: Refusals) -> None:
+        self._reports = reports
 
     def patch(self, patches: Patches) -> None:
         """Notice where a tensor is compared with an array, until `patches` are restored."""
@@ -46,7 +44,7 @@ class Mixing:
             return equal(tensor, torch.as_tensor(other).to(tensor.device))
         if other.ndim:
             error = RuntimeError(f"{REFUSAL}{mark_of(tensor).place} and cpu!")
-            self._refusals.tell(tensor, "operator", ("device",), error)
+            self._reports.refuse(tensor, "operator", ("device",), error)
         result = equal(tensor, other)
         # The repaired code has an array there, which NumPy takes.
         return result.cpu() if other.ndim and isinstance(result, Tensor) else result
@@ -62,13 +60,13 @@ class Mixing:
             return
         on = next(each for each, mark in zip(tensors, marks, strict=True) if mark is target)
         error = RuntimeError(f"{REFUSAL}{mark_of(on).place} and {mark_of(off).place}!")
-        self._refusals.tell(off, "operator", ("mixed",), error, partial(_in_words, on, off))
+        self._reports.refuse(off, "operator", ("mixed",), error, partial(_in_words, on, off))
 
     def _is_of_a_former(self) -> bool:
         """True if a gradient is computed of what was reported when it went forward."""
         if not STATE.here.backward:
             return False
-        for call in self._stacks.read():
+        for call in self._reports.stack():
             if is_own(call.filename):
                 return False
             if call.function == _BACKWARD:

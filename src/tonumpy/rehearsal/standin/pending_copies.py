@@ -24,16 +24,15 @@ from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
 from tonumpy.rehearsal.standin.origins import place_of_caller
-from tonumpy.rehearsal.standin.reporting import event, guarded
+from tonumpy.rehearsal.standin.reporting import guarded
 from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
 from tonumpy.text.tree_paths import path_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.reporting import Reports
 
 _PENDING = Mark(CPU, is_rare=True)  # of the memory that such a copy writes
 _OF_MODULES = os.path.join(os.path.dirname(torch.__file__), "nn", "modules", "module.py")
@@ -55,9 +54,8 @@ class _Copy(NamedTuple):
 class Copies:
     """The copies that nothing has waited for. The mark of their memory is one of its own, until the host waits."""
 
-    def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._observer = observer
-        self._stacks = stacks
+    def __init__(self, reports: Reports) -> None:
+        self._reports = reports
         self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
         self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
         self._patches: Patches | None = None
@@ -139,8 +137,7 @@ class Copies:
                 storage = tensor.untyped_storage()
                 found = self._pending.pop(storage)
                 storage.mark = HOST
-                told = event(tensor, "unfinished copy", (), None, self._stacks)
-                self._observer(told._replace(about=f" (made at {found.place})"), tensor)
+                self._reports.tell("unfinished copy", tensor, f" (made at {found.place})")
 
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
         """An operator is given tensors, among them pending ones: tell of those that it reads."""

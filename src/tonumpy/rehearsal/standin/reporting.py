@@ -20,20 +20,23 @@ from tonumpy.rehearsal.frames import place_of
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from tonumpy.rehearsal.events import Observer, Reason, Way
+    from tonumpy.rehearsal.events import Observer, Way
     from tonumpy.rehearsal.standin.patches import Patches
 
 _OWN = os.path.join(Path(__file__).parents[2], "")
 
 
-class Stacks:
-    """Reads stacks, and keeps the calls that it has made: most conversions are made again and again."""
+class Reports:
+    """Makes events of what happens to tensors, for the observer of a run.
 
-    def __init__(self) -> None:
+    It keeps the calls that it has made for stacks: most conversions are made again and again."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
         # By the identity of the code, as it is equal to the same code of another file; it lives as long as its entry.
         self._calls: dict[tuple[int, int], tuple[CodeType, Call | None]] = {}
 
-    def read(self, frame: FrameType | None = None) -> tuple[Call, ...]:
+    def stack(self, frame: FrameType | None = None) -> tuple[Call, ...]:
         """The stack of a frame or else of the caller, innermost call first."""
         found = []
         frame = frame or sys._getframe(1)
@@ -49,6 +52,25 @@ class Stacks:
             frame = frame.f_back
         return tuple(found)
 
+    def event(self, tensor: Any, way: Way, frame: FrameType | None = None) -> Event:
+        """What happens to this tensor now, or at a frame, and is not refused."""
+        return Event(
+            way,
+            (),
+            str(tensor.device),
+            tensor.requires_grad,
+            torch.is_grad_enabled(),
+            str(tensor.dtype),
+            str(tensor.layout),
+            tuple(tensor.shape),
+            self.stack(frame),
+        )
+
+    def tell(self, way: Way, tensor: Any, words: str, frame: FrameType | None = None) -> None:
+        """Tell of what is wrong without an error, in words."""
+        with guarded(f"{way} is not told of"):
+            self.observer(self.event(tensor, way, frame)._replace(about=words), tensor)
+
 
 def _call(frame: FrameType) -> Call | None:
     code = frame.f_code
@@ -56,40 +78,6 @@ def _call(frame: FrameType) -> Call | None:
         return None
     row, end_row, column, end_column = place_of(frame)
     return Call(code.co_filename, row, code.co_name, end_row, column, end_column)
-
-
-def event(
-    tensor: Any,
-    way: Way,
-    reasons: tuple[Reason, ...],
-    error: tuple[str, str] | None,
-    stacks: Stacks,
-    *,
-    is_handled: bool = False,
-) -> Event:
-    """The event of a conversion of this tensor."""
-    return Event(
-        way,
-        reasons,
-        str(tensor.device),
-        tensor.requires_grad,
-        torch.is_grad_enabled(),
-        str(tensor.dtype),
-        str(tensor.layout),
-        tuple(tensor.shape),
-        stacks.read(),
-        error,
-        is_handled=is_handled,
-    )
-
-
-def tell(
-    observer: Observer, stacks: Stacks, way: Way, what: str, tensor: Any, words: str, frame: FrameType | None = None
-) -> None:
-    """Tell of what is wrong without an error, in words; `what` it is, for the warning if that fails."""
-    with guarded(f"{what} is not told of"):
-        told = event(tensor, way, (), None, stacks)._replace(about=words)
-        observer(told if frame is None else told._replace(stack=stacks.read(frame)), tensor)
 
 
 class guarded:  # noqa: N801 -- as those of contextlib

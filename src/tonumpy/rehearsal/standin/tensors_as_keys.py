@@ -16,7 +16,6 @@ import torch
 from tonumpy.rehearsal.frames import UNKNOWN
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import indexed, is_index, reads_item
-from tonumpy.rehearsal.standin.reporting import tell
 from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.sinks.taken.words import IDENTITY, said
 
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from tonumpy.rehearsal.events import Observer
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Stacks
+    from tonumpy.rehearsal.standin.reporting import Reports
 
 _COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
 _KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys
@@ -35,8 +33,8 @@ _KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __e
 class Taken:
     """Tells of tensors that are taken for values."""
 
-    def __init__(self, observer: Observer, stacks: Stacks) -> None:
-        self._tell = partial(tell, observer, stacks, "taken for values", "a tensor that is taken for values")
+    def __init__(self, reports: Reports) -> None:
+        self._tell = partial(reports.tell, "taken for values")
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
