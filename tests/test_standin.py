@@ -186,7 +186,8 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, handlers, origins
+    from tonumpy.rehearsal.standin import conversions, origins
+    from tonumpy.rehearsal.standin.reporting import Reports
 
     if sys.argv[1] == "errors":
         warnings.simplefilter("error")
@@ -203,10 +204,10 @@ BROKEN = """
             setattr(module, name, whole)
 
     x, host, net = torch.ones(2, device="cuda"), torch.ones(2), torch.nn.Linear(2, 2)
-    breaks(handlers, "event", lambda: x.div(host).tolist())
+    breaks(Reports, "event", lambda: x.div(host).tolist())
     breaks(origins, "words", lambda: x.sub(host).tolist())
-    breaks(handlers, "event", lambda: x.numpy().tolist())
-    breaks(conversions, "event", lambda: host.numpy().tolist())
+    breaks(Reports, "event", lambda: x.numpy().tolist())
+    breaks(Reports, "event", lambda: host.numpy().tolist())
     try:
         value = breaks(conversions, "repaired", lambda: x.numpy())
         print(value)
