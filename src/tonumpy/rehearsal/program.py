@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> None:
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
         if any(filename.endswith(".ipynb") for filename, _ in failure[1]):  # Python would show what the file holds
-            import traceback
+            import traceback  # start-up
 
             traceback.print_exception(error)
         else:
