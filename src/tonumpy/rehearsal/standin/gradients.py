@@ -128,9 +128,7 @@ class Gradients:
 
     def _blamed(self, target: Stack) -> dict[Stack, Event]:
         """The conversions whose result the text shows to come into the loss."""
-        from tonumpy.rehearsal.standin.value_flow import (
-            reaches,
-        )  # reads texts, which few programs make needed: start-up
+        from tonumpy.rehearsal.standin.value_flow import reaches  # reads texts, needed by few: start-up
 
         found = dict(self._numbers)
         for each in self._conversions.values():
