@@ -27,6 +27,8 @@ print(type(out).__name__, out.shape, out.device.type == device)
 if out.requires_grad:
     out.sum().backward()
 print(np.asarray(scale).shape, scale.tolist())
+if base.requires_grad:
+    (base * step).sum().backward()  # fault
 there = torch.ones(4, device=device)
 root = np.sqrt(there)  # fault
 print(type(root).__name__, root.cpu().numpy(), np.sum(np.asarray(root)))

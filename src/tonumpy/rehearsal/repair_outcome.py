@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Edit, Finding
     from tonumpy.judgements import Judgement
-    from tonumpy.observed.sighting import Sighting, Spot
+    from tonumpy.observed.sighting import Sighting
     from tonumpy.rehearsal.process import Ended
     from tonumpy.rehearsal.spool import Failure, Run
     from tonumpy.text.source import Source
@@ -134,8 +134,7 @@ def blamed(files: Sequence[RepairedFile], failure: Failure | None) -> list[Judge
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
     """True if a conversion was seen where it stands; the sightings are those of the file in the last run."""
-    extent, now = file.extent(judgement), file.now
-    return any(_is_within(each.spot, extent, now) for each in sightings)
+    return _has_any(file.extent(judgement), [each.spot.row for each in sightings])
 
 
 def how_it_ended(ended: Ended) -> str:
@@ -149,13 +148,6 @@ def how_it_ended(ended: Ended) -> str:
 
 def _has_any(extent: tuple[Position, Position], rows: Sequence[int]) -> bool:
     return any(extent[0].row <= row <= extent[1].row for row in rows)
-
-
-def _is_within(spot: Spot, extent: tuple[Position, Position], now: Source) -> bool:
-    if spot.column is None or spot.end_row is None or spot.end_column is None:
-        return _has_any(extent, (spot.row,))
-    start, end = now.ast_position(spot.row, spot.column), now.ast_position(spot.end_row, spot.end_column)
-    return extent[0] <= start and end <= extent[1]
 
 
 def _is_interrupted(ended: Ended) -> bool:
@@ -179,8 +171,7 @@ def _end(ended: Ended, files: Sequence[RepairedFile]) -> tuple[int, str, tuple[s
     if failure is None or not failure.kind or failure.place is None:
         return ended.code, "", None
     path, row = failure.place
-    for file in files:
-        if real_path(file.filename) == real_path(path) and row <= len(file.source.line_starts):
-            row = file.moved(Position(row, 1)).row
-            break
+    file = next((each for each in files if real_path(each.filename) == real_path(path)), None)
+    if file is not None and row <= len(file.source.line_starts):
+        row = file.moved(Position(row, 1)).row
     return ended.code, failure.kind, (path, row)

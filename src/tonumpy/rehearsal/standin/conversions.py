@@ -146,9 +146,25 @@ class Conversions:
         """The result as torch gives it where nothing is refused: a tensor, where the other is. A repair may give an
         array in its place, so nothing more is told of it, nor of what is computed of such tensors alone."""
         there = made.clone() if isinstance(made, Tensor) else made
-        if isinstance(there, Tensor):
-            there.untyped_storage().mark = on(mark_of(tensor).place, excused=True)
-        return there
+        if not isinstance(there, Tensor):
+            return there
+        there.untyped_storage().mark = on(mark_of(tensor).place, excused=True)
+        is_learnt = tensor.requires_grad and torch.is_grad_enabled() and there.is_floating_point()
+        return _WithoutHistory.apply(tensor, there) if is_learnt else there
+
+
+class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
+    """A tensor that NumPy made of another: a gradient may pass, and is zero, as torch does not know what was done."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, made: Any) -> Any:
+        ctx.save_for_backward(tensor)
+        return made.view_as(made)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        del gradients
+        return torch.zeros_like(ctx.saved_tensors[0]), None
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:

@@ -79,11 +79,7 @@ def _received(storage: Any, mark: Mark) -> Any:
 def mark_of(tensor: Any) -> Mark:
     """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
     if type(tensor) in PLAIN_TYPES and not count_modes():
-        try:
-            mark: Mark = storage_of(tensor).mark
-        except WITHOUT_STORAGE:
-            return _mark_without_storage(tensor)
-        return mark if mark is not UNKNOWN else _mark_of(tensor)
+        return _mark_of(tensor)
     with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
         return _mark_of(tensor)
 
@@ -111,13 +107,8 @@ def _mark_without_storage(tensor: Any) -> Mark:
 def put(tensor: Any, mark: Mark) -> None:
     """Mark a tensor, unless it has a mark."""
     if type(tensor) is Tensor and not count_modes():
-        try:
-            storage = storage_of(tensor)
-            if storage.mark is UNKNOWN and not tensor.is_meta:
-                storage.mark = mark
-            return
-        except WITHOUT_STORAGE:
-            pass
+        _put(tensor, mark)
+        return
     with torch._C.DisableTorchFunction():
         _put(tensor, mark)
 
