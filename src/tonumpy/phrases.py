@@ -9,7 +9,7 @@ from tonumpy.conversions import Conversion
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
 from tonumpy.engine.values.evidence import is_on_one_branch
 from tonumpy.text.candidates import is_in_row
-from tonumpy.text.quoted import quoted
+from tonumpy.text.names import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion

@@ -17,7 +17,7 @@ from tonumpy.repair.operations import AddCopy
 from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import OperationSite, Site, call_span
-from tonumpy.text.quoted import quoted
+from tonumpy.text.names import quoted
 
 if TYPE_CHECKING:
     import ast

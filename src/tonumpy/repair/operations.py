@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.names.bindings import defaults_of, names_in
-from tonumpy.text.names import last_name
-from tonumpy.text.quoted import quoted
+from tonumpy.text.names import last_name, quoted
 from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.report import absolute
-from tonumpy.report.parts.entries import entries
-from tonumpy.report.parts.severity import severity
+from tonumpy.report.parts.entries import entries, severity
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:

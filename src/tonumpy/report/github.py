@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tonumpy.report.parts.severity import severity
+from tonumpy.report.parts.entries import severity
 from tonumpy.text.visible import visible
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ import os
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tonumpy.report.parts.as_json import as_json
-from tonumpy.report.parts.entries import entries
-from tonumpy.report.parts.severity import severity
+from tonumpy.report.parts.entries import as_json, entries, severity
 from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:

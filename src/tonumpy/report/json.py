@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonumpy.findings import Edit, Finding, Ground, Observed, Position, SourceError
 from tonumpy.report import Report, absolute, count_codes, error_code, rule_names
-from tonumpy.report.parts.as_json import as_json
+from tonumpy.report.parts.entries import as_json
 from tonumpy.text.visible import without_surrogates
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.report.json import json_entries
-from tonumpy.report.parts.as_json import as_json
+from tonumpy.report.parts.entries import as_json
 
 if TYPE_CHECKING:
     from tonumpy.report import Report

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.report import absolute, is_fixable
-from tonumpy.report.parts.as_json import as_json
-from tonumpy.report.parts.entries import entries
-from tonumpy.report.parts.severity import severity
+from tonumpy.report.parts.entries import as_json, entries, severity
 
 if TYPE_CHECKING:
     from tonumpy.findings import Edit, Position

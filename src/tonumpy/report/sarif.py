@@ -10,8 +10,7 @@ from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.report import is_fixable
 from tonumpy.report.json import observed_entry
-from tonumpy.report.parts.as_json import as_json
-from tonumpy.report.parts.severity import severity
+from tonumpy.report.parts.entries import as_json, severity
 from tonumpy.rules import Rule, all_rules
 from tonumpy.text.visible import without_surrogates
 

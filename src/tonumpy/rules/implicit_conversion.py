@@ -82,7 +82,7 @@ from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
 from tonumpy.sinks.torch_counterparts import in_torch
-from tonumpy.text.quoted import quoted
+from tonumpy.text.names import quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.names.bindings import arguments_of
-from tonumpy.text.names import last_name
-from tonumpy.text.quoted import quoted
+from tonumpy.text.names import last_name, quoted
 
 if TYPE_CHECKING:
     from tonumpy.conversions import ImplicitConversion

@@ -1,13 +1,16 @@
-"""Reads expressions by their names alone."""
+"""Reads expressions by their names alone, and quotes them."""
 
 from __future__ import annotations
 
 import ast
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MOST_NODES = 40  # of code that is quoted: ast.unparse recurses
+_LONGEST = 50
 # Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
 ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
 
@@ -65,3 +68,11 @@ def spelling_of(node: ast.expr) -> str | None:
         holder = spelling_of(node.value)
         return f"{holder}.{node.attr}" if holder else None
     return node.id if isinstance(node, ast.Name) else None
+
+
+def quoted(node: ast.expr) -> str | None:
+    """Code as a message quotes it, in backticks; None where it is too long."""
+    if len(list(islice(ast.walk(node), _MOST_NODES))) == _MOST_NODES:
+        return None
+    code = ast.unparse(node)
+    return f"`{code}`" if len(code) <= _LONGEST and code.isprintable() and "`" not in code else None

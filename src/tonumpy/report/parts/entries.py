@@ -1,7 +1,8 @@
-"""The findings and the errors of a report as most formats for machines have them, in one list."""
+"""What formats for machines share: findings and errors in one list, how severe each is, and JSON."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Position
@@ -9,8 +10,10 @@ from tonumpy.report import error_code
 from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
-    from tonumpy.findings import Finding
+    from tonumpy.findings import Finding, Sureness
     from tonumpy.report import Report
+
+_SEVERITIES: dict[Sureness, str] = {"observed": "error", "high": "error", "medium": "warning", "low": "note"}
 
 
 class Entry(NamedTuple):
@@ -38,3 +41,14 @@ def entries(report: Report) -> list[Entry]:
         reason = without_surrogates(error.reason)
         found.append(Entry(error.filename, error_code(error)[0], reason, place, place, None))
     return sorted(found, key=lambda entry: entry.filename)
+
+
+def severity(finding: Finding | None) -> str:
+    """`error`, `warning` or `note`, as SARIF calls them. What cannot be read or parsed is an error."""
+    return "error" if finding is None else _SEVERITIES[finding.confidence]
+
+
+def as_json(value: object, *, is_one_line: bool = False) -> str:
+    """With a newline at the end, and nothing in a string that Azure Pipelines takes for a command, as `##vso[`."""
+    text = json.dumps(value, separators=(",", ":")) if is_one_line else json.dumps(value, indent=2)
+    return text.replace("##", "#\\u0023") + "\n"
