@@ -55,21 +55,13 @@ class Gradients:
         self._patches = patches
         for names, note in ((_CUTS, self._note_cut), (_NUMBERS, self._note_number)):
             for name in names:
-                patches.around(Tensor, name, functools.partial(self._cut, note))
+                patches.replace(Tensor, name, _cutting(getattr(Tensor, name), note))
         # `float` would warn of the history, at this line; NumPy calls it for what it was refused before.
-        patches.around(Tensor, "__float__", lambda to_float, tensor: to_float(_detach(tensor)))
-        patches.around(Tensor, "__float__", functools.partial(self._cut, self._note_number))
-        data = torch._C.TensorBase.data
-        get = functools.partial(self._cut, self._note_cut, data.__get__)
-        patches.replace(Tensor, "data", property(lambda self_: get(self_), data.__set__))
+        to_float, data = Tensor.__float__, torch._C.TensorBase.data
+        patches.replace(Tensor, "__float__", _cutting(lambda tensor: to_float(_detach(tensor)), self._note_number))
+        patches.replace(Tensor, "data", property(_cutting(data.__get__, self._note_cut), data.__set__))
         patches.around(Tensor, "backward", self._backward)
         patches.on_exit(self.flush)
-
-    def _cut(self, note: Callable[[Any], None], function: Callable[..., Any], tensor: Any, *args: Any) -> Any:
-        if tensor.requires_grad and not sys._getframe(2).f_code.co_filename.startswith(_OF_TORCH):
-            with guarded(_NOT_TOLD):
-                note(tensor)
-        return function(tensor, *args)
 
     def _backward(self, backward: Any, loss: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
         if self._cuts or self._numbers:
@@ -164,6 +156,19 @@ class Gradients:
             return grad.__get__(self_)
 
         patches.replace(Tensor, "grad", property(get, grad.__set__, grad.__delete__, grad.__doc__))
+
+
+def _cutting(function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
+    """The function, which ends the history of a tensor, and notes those that have one."""
+
+    @functools.wraps(function)
+    def cut(tensor: Any, *args: Any) -> Any:
+        if tensor.requires_grad and not sys._getframe(1).f_code.co_filename.startswith(_OF_TORCH):
+            with guarded(_NOT_TOLD):
+                note(tensor)
+        return function(tensor, *args)
+
+    return cut
 
 
 class _Waiting:
