@@ -169,7 +169,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "TNP104",
             (
                 "`pandas.DataFrame` converts a dict of tensors where each is not on the CPU, so NumPy raises TypeError;"
-                " convert each tensor before it goes into `d`, which line 9 makes"
+                " convert each tensor before it goes into the dict"
             ),
             None,
         ),
@@ -233,7 +233,7 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "seen = x.cuda().unbind()\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert each tensor before it goes into `seen`, which line 8 makes",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (

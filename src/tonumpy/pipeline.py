@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import OUR_CODES
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.completeness import Complete, complete_candidates
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
@@ -17,7 +18,6 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
 from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.findings import CONFIDENCES, Finding, Fix
-from tonumpy.inference.completeness import Complete, complete_candidates
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, span_of, with_evidence
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.comments import removal

@@ -39,8 +39,6 @@ def of_argument(conversion: ImplicitConversion, filename: str) -> tuple[Ground, 
         told += [(each.lineno, "list", f"puts a tensor into `{filling.name}`") for each in filling.places]
         if filling.other_reader is not None:
             told.append((filling.other_reader, "list", f"reads `{filling.name}`, too"))
-        if filling.made_in is not None:
-            told.append((filling.made_in, "list", f"makes `{filling.name}`"))
     if conversion.would_cut_gradient and conversion.back_in_torch is not None:
         told.append((conversion.back_in_torch, "result", "uses the result in torch"))
     return tuple(Ground("code", about, "", message, filename, row) for row, about, message in told)

@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.completeness import has_complete_chain
+from tonumpy.detectors.completeness import has_complete_chain
 from tonumpy.text.candidates import (
     Candidate,
     OperationSite,

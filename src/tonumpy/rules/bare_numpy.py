@@ -53,8 +53,8 @@ from tonumpy.text.wanted_errors import OF_GRAD
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.findings import RepairStyle
-    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tonumpy.conversions import Conversion
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.findings import RepairStyle
-    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 

@@ -47,8 +47,8 @@ from tonumpy.repair.operations import DataToDetach
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.findings import RepairStyle
-    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 

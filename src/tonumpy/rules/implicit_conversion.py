@@ -141,8 +141,6 @@ def _place_to_convert(conversion: ImplicitConversion) -> str:
     filling = filling_of(conversion.site, conversion.argument)
     if filling is None:
         return f"convert each tensor before it goes into the {conversion.of_items}"
-    if filling.made_in is not None:
-        return f"convert each tensor before it goes into `{filling.name}`, which line {filling.made_in} makes"
     links = "".join(f".{link}()" for link in ("detach", "cpu", *(conversion.links or ()), "numpy"))
     if filling.other_reader is not None:
         here = f"`[each{links} for each in {filling.name}]`"

@@ -44,13 +44,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.inference.completeness import has_complete_chain
+from tonumpy.detectors.completeness import has_complete_chain
 from tonumpy.phrases import subject
 from tonumpy.repair.operations import complete_chain, convert_arguments
 
 if TYPE_CHECKING:
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.findings import Confidence, RepairStyle
-    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 

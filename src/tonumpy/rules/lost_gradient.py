@@ -60,8 +60,8 @@ from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.findings import Confidence, RepairStyle
-    from tonumpy.inference.completeness import Complete
     from tonumpy.repair.operations import Operation
     from tonumpy.text.candidates import Candidate
 

@@ -59,7 +59,7 @@ from tonumpy.repair.operations import end_sharing
 
 if TYPE_CHECKING:
     from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.inference.completeness import Complete
+    from tonumpy.detectors.completeness import Complete
     from tonumpy.text.candidates import Candidate
 
 CODE = "TNP202"

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.back_in_torch import back_in_torch
 from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.knowledge.callbacks import caller_of, named
 from tonumpy.engine.knowledge.chains import Chain, chain_of
@@ -26,7 +27,6 @@ from tonumpy.engine.values.values import (
     Value,
     is_number,
 )
-from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks, has_own_sinks

@@ -10,8 +10,7 @@ that, and `!!` that arrays raise as well; `@ValueError:db`: what is on a device 
 has another error, and `c` and `n` what has its conjugate or negative bit set; `silence`: it gives other data. The
 library's own words stand last, after ` | `. `?device`: not beside an argument of this name; `?default,cls`: of either.
 `*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
-are called themselves, `*#positions=` if that attribute is assigned to, `*#__mul__` in `thing * tensor`, `*#__rmul__` in
-`tensor * thing`. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
+are called themselves. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
 """
 
 from __future__ import annotations

@@ -20,18 +20,16 @@ class Filling(NamedTuple):
     """The list's name; what puts a tensor into it, in the order of the text: calls, and the items of a literal or a
     comprehension; another line that reads it.
 
-    What is trained on needs its tensors: where something else reads the list, the items must not be converted. Where
-    nothing in sight puts anything in, `made_in` is the line that makes the list.
+    What is trained on needs its tensors: where something else reads the list, the items must not be converted.
     """
 
     name: str
     places: tuple[ast.expr, ...]
     other_reader: int | None
-    made_in: int | None = None
 
 
 def filling_of(site: Site | OperationSite | ReturnSite, given: ast.expr) -> Filling | None:
-    """None where the list has no name, or nothing in sight makes it."""
+    """Return what fills a list; None where the list has no name, or nothing in sight fills it."""
     path = _path_of(given)
     if path is None:
         return None
@@ -41,10 +39,8 @@ def filling_of(site: Site | OperationSite | ReturnSite, given: ast.expr) -> Fill
     calls, bound = list(_calls(scope, path)), list(_bound(scope, path))
     found = [*calls, *(item for value in bound for item in _items(value))]
     places = tuple(sorted(found, key=lambda each: (each.lineno, each.col_offset)))
-    if not places and is_attribute:
-        return _filled_elsewhere(site.scopes[0], path)
     if not places:
-        return Filling(path, (), None, bound[0].lineno) if len(bound) == 1 else None
+        return None
     harmless = {id(call.func.value) for call in calls if isinstance(call.func, ast.Attribute)}
     harmless |= {id(given), *_measured(scope)}
     readers = (each.lineno for each in _reads(scope, path) if id(each) not in harmless)
@@ -57,22 +53,6 @@ def _path_of(node: ast.expr) -> str | None:
         holder = path_of(node.value)
         return None if holder is None else f"{holder}[{node.slice.value!r}]"
     return path_of(node)
-
-
-def _filled_elsewhere(tree: ast.AST, path: str) -> Filling | None:
-    """`trainer.losses`, which the methods of its class fill: the attribute of that name of whatever the file fills."""
-    name = path.rpartition(".")[2]
-    found = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in _FILL
-        and isinstance(node.func.value, ast.Attribute)
-        and node.func.value.attr == name
-    ]
-    places = tuple(sorted(found, key=lambda each: (each.lineno, each.col_offset)))
-    return Filling(path_of(places[0].func.value) or path, places, None) if places else None  # type: ignore[attr-defined]
 
 
 def _calls(scope: ast.AST, path: str) -> Iterator[ast.Call]:

@@ -10,11 +10,11 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, Taken
+from tonumpy.detectors.back_in_torch import back_in_torch
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
-from tonumpy.inference.back_in_torch import back_in_torch
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators import ORDER, operands_of

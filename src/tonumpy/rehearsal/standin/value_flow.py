@@ -10,7 +10,7 @@ import ast
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tonumpy.inference.array_flow import MAX_PASSES, parts_that_make, targets_with_values
+from tonumpy.detectors.array_flow import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sites import is_near
 from tonumpy.rehearsal.frames import tree_of
 from tonumpy.text.names import path_of

@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from tonumpy.detectors.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.names.references import class_around
-from tonumpy.inference.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import FUNCTIONS
 
 if TYPE_CHECKING:
     from tonumpy.engine.names.module import Module
@@ -29,29 +28,27 @@ _KEEPING = frozenset("save is_tensor isinstance type".split())  # functions of t
 
 
 def back_in_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> int | None:
-    """The line where torch uses what a call, or an operator, gives; None where none is in sight."""
+    """Return the line where torch uses what a call, or an operator, gives; None where none is in sight."""
     if isinstance(node, ast.Call) and last_name(node.func) in OF_INTEGERS:
         return None  # positions and counts have no gradient to lose
-    names = module.derived(Names, scopes[-1])
-    nodes = {id(node)}
+    names, nodes = module.derived(Names, scopes[-1]), {id(node)}
     made = names.made_of(nodes)
     used = _used(module, names, nodes, made)
     if used is not None:
         return used
-    returned = _returned(names, nodes, made)
-    if returned is None or not isinstance(scopes[-1], FUNCTIONS):
+    returned = (each for each in names.returned if holds(each, nodes, names.held_at(each.lineno, made, nodes)))
+    first = next(returned, None)
+    if first is None:
         return None
-    if scopes[-1].name in _RETURNING_TENSORS and class_around(scopes) is not None:
-        return returned
-    for of_caller, call in callers_of(module, scopes):
-        used = _used(module, of_caller, {id(call)}, of_caller.made_of({id(call)}))
-        if used is not None:
-            return used
-    return None
+    if getattr(scopes[-1], "name", "") in _RETURNING_TENSORS and class_around(scopes) is not None:
+        return first.lineno
+    callers = ((of_caller, {id(call)}) for of_caller, call in callers_of(module, scopes))
+    found = (_used(module, of_caller, calls, of_caller.made_of(calls)) for of_caller, calls in callers)
+    return next((row for row in found if row is not None), None)
 
 
 def _used(module: Module, names: Names, nodes: set[int], made: set[str]) -> int | None:
-    for call in names.calls_with(nodes, made):
+    for call in names.calls:
         at = names.held_at(call.lineno, made, nodes)
         if _is_use(module, call, nodes, at) or any(holds(loss, nodes, at) for loss, _ in trained([call])):
             return call.lineno
@@ -68,14 +65,7 @@ def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) ->
 
 
 def _is_of_torch(module: Module, function: ast.expr) -> bool:
-    """`torch.stack`, `F.relu`."""
+    """True for `torch.stack` and `F.relu`."""
     root = (path_of(function) or "").partition(".")[0]
     bound = module.names.bindings.get(root, ())
     return any(isinstance(each, Import) and each.module.partition(".")[0] == "torch" for each in bound)
-
-
-def _returned(names: Names, nodes: set[int], made: set[str]) -> int | None:
-    for value, name in names.returned_with(nodes, made):
-        if not name or name in names.held_at(value.lineno, made, nodes):
-            return value.lineno
-    return None
