@@ -657,7 +657,7 @@ def test_a_start_over_clean_files_imports_no_analysis(folder: Path) -> None:
     (folder / "clean.py").write_text("import torch\n")
     imported = imported_by_a_check(folder, "clean.py", code=0)
     assert "tonumpy.frontends.cli" in imported
-    assert not {name for name in imported if name.split(".")[0] in _HEAVY or name.startswith("tonumpy.inference")}
+    assert not {name for name in imported if name.split(".")[0] in _HEAVY or name.startswith("tonumpy.detectors")}
 
 
 def test_flake8_is_imported_only_where_there_is_a_comment(folder: Path) -> None:

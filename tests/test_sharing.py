@@ -97,8 +97,8 @@ def nothing_shared(function: Function) -> Iterator[None]:
 
 
 def test_the_flagged_functions_are_wrong_on_the_cpu_and_repaired() -> None:
-    names = [("TNP201", "written_tensors"), ("TNP202", "written_arrays")]
-    names += [(rule, "other_functions") for rule in ("TNP201", "TNP202")]
+    names = [("TNP201", "written_tensors"), ("TNP201", "handed_on"), ("TNP202", "written_arrays")]
+    names += [(rule, name) for rule in ("TNP201", "TNP202") for name in ("other_functions", "written_by_helpers")]
     for rule, name in names:
         original, repaired = functions(rule, name, repaired=False), functions(rule, name, repaired=True)
         assert len(original) >= 4

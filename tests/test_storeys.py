@@ -14,7 +14,8 @@ STOREYS = """
 facts formats promises own_sinks garbage findings globs suggestions text boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
-detectors.forward_walk detectors.memory_regions conversions detectors sinks repair phrases related rules
+detectors.memory_writes detectors.callees detectors.forward_walk detectors.memory_regions
+conversions detectors sinks repair phrases related rules
 setting_values config own_files
 report
 observed

@@ -230,8 +230,7 @@ def shares(conversion: Conversion | ImplicitConversion) -> str:
 
 def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
     """Shared memory that is written by one side and then read by the other."""
-    comes_round = shared.write < conversion.call.lineno  # the loop around both of them has brought the flow back there
-    when = " in the next iteration" if comes_round else ""
+    when = " in the next iteration" if shared.comes_round else ""
     read = "array" if written == "tensor" else "tensor"
     kept = f"and `{shared.kept_in}` still holds the {read}"
     later = kept if shared.kept_in else f"then line {shared.read} reads the changed {read}"

@@ -1,6 +1,6 @@
 """A forward run over the statements of one function, for rules that follow what its names hold.
 
-Branches are joined and loops run twice. What a function does that is called is not followed.
+Branches are joined and loops run twice. A function of the module that is called is run over in place of the call.
 """
 
 from __future__ import annotations
@@ -8,13 +8,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tonumpy.engine.names.bindings import bound_names
+from tonumpy.engine.names.bindings import arguments_of, bound_names, given_to, parameter_names
+from tonumpy.engine.names.references import class_around
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import TRIES, own_expressions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tonumpy.detectors.callees import Callee, Callees
+    from tonumpy.text.candidates import Scope
 
     Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -26,6 +30,7 @@ Path = tuple[tuple[int, int], ...]  # the branches around a statement: a test, a
 OF_SAME_MEMORY = frozenset("T mT H mH real flat data".split())  # attributes
 _MAKING_CONTAINERS = frozenset("list dict set deque defaultdict OrderedDict tuple".split())
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
+_MAX_DEPTH = 2  # of calls, from the function that is called or to those who call
 _MAX_HELD = 50  # of one place; more, as after many loops in a row, is not followed
 _ROUNDS = 2  # of a loop
 _MAX_NODES = 20_000  # that the run over one function looks at
@@ -49,15 +54,34 @@ def place_of(node: ast.expr) -> Place | None:
     return None
 
 
-class ForwardWalk(Generic[Held]):
-    """The run over one function. A rule says what its expressions hold, and what becomes of the names it binds."""
+class Frame(Generic[Held]):
+    """The run over a function of the module in place of a call, which gives its parameters places and what these hold;
+    `ends`: what holds where it returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: ast.Call, callee: Callee, given: dict[str, tuple[Place | None, frozenset[Held]]]) -> None:
+        self.call = call
+        self.callee = callee
+        self.given = given
+        self.returned: frozenset[Held] = frozenset()
+        self.ends: list[Names[Held]] = []
+
+
+class ForwardWalk(Generic[Held]):
+    """The run over one function. A rule says what its expressions hold, and what becomes of the names it binds.
+
+    The places of a function that is called begin with the depth of the call: `1:x`.
+    """
+
+    def __init__(self, functions: Callees, scopes: tuple[Scope, ...]) -> None:
+        self.scopes = scopes
+        self.frames: list[Frame[Held]] = []  # of the calls that have led here
+        self._functions = functions
+        self.hands_on = False  # what callers of the function may have to do with
         self.names: Names[Held] = {}
         self.containers: set[Place] = set()  # lists, dicts and the like that the function makes
         self.path: Path = ()
         self.statement: ast.stmt | None = None  # the one at hand
-        self._is_reached = True
+        self.is_reached = True
         self._left: list[Names[Held]] = []  # what holds where the loop around is left or goes on
         self._looked_at = 0
 
@@ -111,6 +135,18 @@ class ForwardWalk(Generic[Held]):
     def leave(self, returned: frozenset[Held]) -> None:
         """Take notice of an end of the function, and of what it returns there."""
 
+    def is_under_way(self) -> bool:
+        """True if something has happened yet that a function which is called may have to do with."""
+        raise NotImplementedError
+
+    def receiver_of(self, node: ast.expr) -> frozenset[Held]:
+        """Return what the object holds whose method is called."""
+        return self.value(node)
+
+    def hold(self, place: Place, held: frozenset[Held]) -> None:
+        """Set what a place holds."""
+        self.names[place] = held
+
     # The function.
 
     def run(self, body: Sequence[ast.stmt]) -> None:
@@ -119,13 +155,13 @@ class ForwardWalk(Generic[Held]):
         except RecursionError:  # a chain of hundreds of calls
             note_cut()
             return
-        if self._is_reached:
+        if self.is_reached:
             self.leave(frozenset())
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         before = self.path
         for statement in body:
-            if not self._is_reached or self._looked_at > _MAX_NODES:
+            if not self.is_reached or self._looked_at > _MAX_NODES:
                 break
             self.statement = statement
             self._do(statement)
@@ -142,8 +178,13 @@ class ForwardWalk(Generic[Held]):
             case ast.AugAssign():
                 self.augment(statement)
             case ast.Return():
-                self.leave(self.value(statement.value))
-                self._is_reached = False
+                held = self.value(statement.value)
+                if self.frames:
+                    self.frames[-1].returned |= held
+                    self.frames[-1].ends.append(self.names)
+                else:
+                    self.leave(held)
+                self.is_reached = False
             case ast.Assert():
                 self.test(statement.test)
             case ast.If():
@@ -165,10 +206,10 @@ class ForwardWalk(Generic[Held]):
                 self.branches(statement, *blocks, *([] if _takes_all(statement.cases[-1]) else [[]]))
             case ast.Break() | ast.Continue():
                 self._left.append(self.names)
-                self._is_reached = False
+                self.is_reached = False
             case ast.Delete():
                 for target in statement.targets:
-                    self.names.pop(place_of(target) or (), None)
+                    self.names.pop(self.place(target) or (), None)
             case _ if isinstance(statement, TRIES):
                 handlers = (handler.body for handler in statement.handlers)
                 self.branches(statement, [*statement.body, *statement.orelse], *handlers)
@@ -176,22 +217,22 @@ class ForwardWalk(Generic[Held]):
             case _:
                 for each in own_expressions(statement):
                     self.value(each)
-                self._is_reached &= not isinstance(statement, ast.Raise)
+                self.is_reached &= not isinstance(statement, ast.Raise)
 
     def branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> list[Names[Held]]:
         """Run the branches, and return what holds at the ends that are reached. Where only one goes on, what follows
         stands in it, too."""
         before, path, ends, went_on = self.names, self.path, [], []
         for number, block in enumerate(blocks):
-            self.names, self._is_reached = dict(before), True
+            self.names, self.is_reached = dict(before), True
             self.path = (*path, (id(statement), number))
             self.enter_branch(statement)
             self.block(block)
-            if self._is_reached:
+            if self.is_reached:
                 ends.append(self.names)
                 went_on.append(number)
-        self._is_reached = bool(ends)
-        self.names = self._joined(ends)
+        self.is_reached = bool(ends)
+        self.names = self.joined(ends)
         self.path = (*path, (id(statement), went_on[0])) if len(went_on) == 1 < len(blocks) else path
         return ends
 
@@ -206,15 +247,16 @@ class ForwardWalk(Generic[Held]):
             else:
                 self.take(statement.target, statement.iter)
             self.block(statement.body)
-            ends = [*self._left, *([self.names] if self._is_reached else [])]
-            self._is_reached = True
-            self.names = self._joined(ends or [before])
+            ends = [*self._left, *([self.names] if self.is_reached else [])]
+            self.is_reached = True
+            self.names = self.joined(ends or [before])
         if isinstance(statement, ast.While):
             self.test(statement.test)
         self._left = around
         self.block(statement.orelse)
 
-    def _joined(self, ends: list[Names[Held]]) -> Names[Held]:
+    def joined(self, ends: list[Names[Held]]) -> Names[Held]:
+        """Return what holds after one of several ways."""
         found: Names[Held] = {}
         for place in {place for end in ends for place in end}:
             parts = []
@@ -223,6 +265,55 @@ class ForwardWalk(Generic[Held]):
             held = frozenset[Held]().union(*parts)
             found[place] = held if len(held) <= _MAX_HELD else frozenset()
         return found
+
+    # Functions of the module.
+
+    def place(self, node: ast.expr) -> Place | None:
+        """Return the place that an expression spells, in the function at hand."""
+        place, depth = place_of(node), len(self.frames)
+        return place if place is None or depth == 0 else (f"{depth}:{place[0]}", *place[1:])
+
+    def callee_of(self, call: ast.Call) -> Callee | None:
+        """Return the function of the module that a call is followed into."""
+        owner = self.frames[-1].callee.owner if self.frames else class_around(self.scopes)
+        callee = self._functions.meant(call, owner)
+        if callee is None or not (self.is_under_way() or id(callee.node) in self._functions.relevant):
+            return None
+        if len(self.frames) == _MAX_DEPTH or self.place(call.func) in self.names:
+            return None
+        is_within = callee.node is self.scopes[-1] or any(callee.node is each.callee.node for each in self.frames)
+        return None if is_within else callee
+
+    def follow(self, call: ast.Call, callee: Callee) -> frozenset[Held]:
+        """Run over a function of the module in place of a call, and return what it gives back. What its parameters'
+        attributes hold then, those of the arguments hold."""
+        values = [(self.place(each), self.value(each)) for each in arguments_of(call)]
+        if callee.takes_object and isinstance(call.func, ast.Attribute):
+            values.insert(0, (self.place(call.func.value), self.receiver_of(call.func.value)))
+        frame = Frame(call, callee, given_to(parameter_names(callee.node.args), call, values))
+        prefix = f"{len(self.frames) + 1}:"
+        for name, (place, held) in frame.given.items():
+            self.hold((prefix + name,), held)
+            for outer in self._places_within(place):
+                self.hold((prefix + name, *outer[len(place or ()) :]), self.names[outer])
+        self.frames.append(frame)
+        statement, self.statement, left, self._left = self.statement, None, self._left, []
+        self.block(callee.node.body)
+        ends = [*frame.ends, self.names] if self.is_reached else frame.ends
+        self.names, self.is_reached = self.joined(ends or [self.names]), True
+        self.statement, self._left = statement, left
+        self.frames.pop()
+        for inner in [each for each in self.names if each[0].startswith(prefix)]:
+            held = self.names.pop(inner)
+            outer_place, _ = frame.given.get(inner[0][len(prefix) :], (None, held))
+            if outer_place is not None and len(inner) > 1:
+                self.hold((*outer_place, *inner[1:]), held)
+        return frame.returned
+
+    def _places_within(self, place: Place | None) -> list[Place]:
+        """Return the attributes and items of a place that hold something."""
+        length = len(place or ())
+        return [each for each in self.names if place is not None and len(each) > length and each[:length] == place]
 
     # Bindings.
 
@@ -240,9 +331,9 @@ class ForwardWalk(Generic[Held]):
         elif isinstance(target, ast.Starred):
             self.bind(target.value, held, None)
         else:
-            place = place_of(target)
+            place = self.place(target)
             if place is not None and not (isinstance(target, ast.Subscript) and place[:-1] in self.containers):
-                for inner in [each for each in self.names if len(each) > len(place) and each[: len(place)] == place]:
+                for inner in self._places_within(place):
                     del self.names[inner]
                 (self.containers.add if _makes_container(value) else self.containers.discard)(place)
                 self.bind_place(place, held, target, value)
@@ -313,6 +404,23 @@ class ForwardWalk(Generic[Held]):
     def item_made(self, node: Comprehension) -> frozenset[Held]:
         """Return what the items of a comprehension hold."""
         return self.value(node.value if isinstance(node, ast.DictComp) else node.elt)
+
+
+def run_with_callers(
+    make: Callable[[tuple[Scope, ...]], ForwardWalk[Held]],
+    functions: Iterable[tuple[Scope, ...]],
+    callees: Callees,
+) -> None:
+    """Run over functions, each given with what stands around it, and over the callers of those that hand something
+    on."""
+    waiting = list(functions)
+    for _ in range(_MAX_DEPTH + 1):
+        fresh = {id(each[-1]): each for each in waiting if id(each[-1]) not in callees.relevant}
+        callees.relevant |= fresh.keys()
+        walks = [(scopes[-1], make(scopes)) for scopes in fresh.values()]
+        for scope, each in walks:
+            each.run(scope.body)
+        waiting = [scopes for scope, each in walks if each.hands_on for scopes in callees.callers_of(scope)]
 
 
 def _takes_all(case: ast.match_case) -> bool:

@@ -27,11 +27,13 @@ Memory = tuple[Step, ...]  # the first is the name
 
 
 class Overwritten(NamedTuple):
-    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept."""
+    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept.
+    `comes_round`: a loop brings the flow from the conversion back to the write."""
 
     write: int
     read: int
     kept_in: str | None = None
+    comes_round: bool = False
 
 
 class Sharing(NamedTuple):

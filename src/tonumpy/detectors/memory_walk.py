@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.detectors.forward_walk import OF_SAME_MEMORY, ForwardWalk, Place, place_of
+from tonumpy.detectors.callees import Callees
+from tonumpy.detectors.forward_walk import OF_SAME_MEMORY, ForwardWalk, Place, place_of, run_with_callers
 from tonumpy.detectors.memory_regions import (
     GRAD,
     NEW,
@@ -28,17 +29,22 @@ from tonumpy.detectors.memory_regions import (
     selected,
     steps_of_index,
 )
-from tonumpy.detectors.memory_writes import METHODS_OF_ARRAYS, steps_optimizer, writes_itself, written_arguments
+from tonumpy.detectors.memory_writes import (
+    METHODS_OF_ARRAYS,
+    has_optimizer,
+    steps_optimizer,
+    writes_itself,
+    written_arguments,
+)
 from tonumpy.detectors.shared_calls import converted_by, shares, side_of
 from tonumpy.engine.knowledge.chains import Role, chain_of
 from tonumpy.engine.names.bindings import arguments_of, is_false
-from tonumpy.engine.names.references import class_around
 from tonumpy.engine.names.torch_words import VIEWING
-from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
+from tonumpy.text.names import last_name
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tonumpy.detectors.memory_regions import Memory, Side
     from tonumpy.text.candidates import Candidate, Scope, Site
@@ -53,40 +59,36 @@ _KEEPING = frozenset("append appendleft extend insert push".split())
 _KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
 _PASSING = frozenset("list tuple reversed enumerate zip iter sorted memoryview".split())
 _PASSING_OF_LIBRARIES = frozenset("from_numpy as_tensor asarray asanyarray".split())
+_FILLING = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ exponential_ bernoulli_".split())
 _MAX_PLACES = 100  # of a function, since each write looks at all of them; further ones are not followed
 _ASKING_FOR_TYPE = frozenset("type isinstance hasattr is_tensor issubclass".split())
 
 
 def sharing_of(source: Source, candidates: Sequence[Candidate], sharers: Sequence[Site]) -> Sharing:
-    """Run over the functions that hold conversions, and return what is written through the memory that they share."""
+    """Run over the functions that hold conversions, and those that call them, and return what is written through the
+    memory that they share."""
     candidates = [each for each in candidates if not each.is_unbound]
     conversions: dict[ast.Call, Side] = {each.call: "array" for each in candidates}
     conversions.update((each.call, side_of(each.call)) for each in sharers)
-    found = Sharing({}, {})
-    tree = walk(source.tree) if ".step(" in source.text else ()
-    trainers = {each.name for each in tree if isinstance(each, FUNCTIONS) and _steps(each)}
-    functions: list[tuple[Scope, ...]] = [*(each.scopes for each in candidates), *(each.scopes for each in sharers)]
-    for scopes in {id(each[-1]): each for each in functions}.values():
-        _MemoryWalk(conversions, found, class_around(scopes), trainers).run(scopes[-1].body)
+    found, functions = Sharing({}, {}), Callees(source)
+    waiting: list[tuple[Scope, ...]] = [*(each.scopes for each in candidates), *(each.scopes for each in sharers)]
+    run_with_callers(lambda scopes: _MemoryWalk(conversions, found, functions, scopes), waiting, functions)
     return found
 
 
 class _MemoryWalk(ForwardWalk[Reference]):
-    """The run over one function; what it finds is added to `found`."""
+    """The run over one function, and over those of the module that it calls. What it finds is added to `found`."""
 
     def __init__(
-        self,
-        conversions: Mapping[ast.Call, Side],
-        found: Sharing,
-        owner: ast.ClassDef | None,
-        trainers: Collection[str],
+        self, conversions: Mapping[ast.Call, Side], found: Sharing, functions: Callees, scopes: tuple[Scope, ...]
     ) -> None:
-        super().__init__()
+        super().__init__(functions, scopes)
         self._conversions = conversions
         self._found = found
-        self._owner = owner  # the class around
-        self._trainers = trainers  # the names of the functions of the module that step an optimizer
         self._arrays: set[Memory] = set()  # of which a tensor has been made
+        self._has_converted = False
+        self._inner: set[ast.Call] = set()  # conversions in functions that are called
+        self._meant: set[ast.Call] = set()  # and in those that are there to write what they are given
         self._handed: set[str | int] = set()  # the memory of what has been given away: an optimizer may have it
 
     # What places refer to.
@@ -112,9 +114,12 @@ class _MemoryWalk(ForwardWalk[Reference]):
             made = f"{NEW}{target.lineno, target.col_offset} {''.join(place)}"
             self._forget(lambda memory: memory[0] == made)
             held = frozenset((Reference((made,)),))
-        self._hold(place, held)
+        self.hold(place, held)
 
-    def _hold(self, place: Place, held: References) -> None:
+    def receiver_of(self, node: ast.expr) -> References:
+        return self._refer(node, writes=True)
+
+    def hold(self, place: Place, held: References) -> None:
         """Set what a place holds, within what is followed."""
         if place in self.names or len(self.names) < _MAX_PLACES:
             self.names[place] = held
@@ -123,18 +128,18 @@ class _MemoryWalk(ForwardWalk[Reference]):
         """Keep a value in a container, or copy it into a tensor or array."""
         self.value(target.slice)
         base: ast.expr = target.value
-        while isinstance(base, ast.Subscript) and place_of(base) not in self.containers:
+        while isinstance(base, ast.Subscript) and self.place(base) not in self.containers:
             base = base.value
-        place = place_of(base)
+        place = self.place(base)
         if place is not None and place in self.containers:
-            self._hold(place, self.of(place) | held)
+            self.hold(place, self.of(place) | held)
         else:
-            self._write(self._assigned(target), target.lineno)
+            self._write(self._assigned(target), target.lineno, fills=True)
 
     def augment(self, statement: ast.AugAssign) -> None:
-        held, place = self.value(statement.value), place_of(statement.target)
+        held, place = self.value(statement.value), self.place(statement.target)
         if place is not None and place in self.containers:
-            self._hold(place, self.of(place) | held)
+            self.hold(place, self.of(place) | held)
         else:
             self._write(self._assigned(statement.target), statement.lineno)
 
@@ -154,7 +159,7 @@ class _MemoryWalk(ForwardWalk[Reference]):
         """
         item = f"item {iterable.lineno, iterable.col_offset}"
         self._forget(lambda memory: item in memory)
-        held = self.value(iterable) if place_of(iterable) is None else self._refer(iterable)
+        held = self.value(iterable) if self.place(iterable) is None else self._refer(iterable)
         if isinstance(iterable, ast.Call) and last_name(iterable.func) == "range":
             return NOTHING
         items = selected(held, (item,))
@@ -170,13 +175,18 @@ class _MemoryWalk(ForwardWalk[Reference]):
         """Forget what is asked for its type: it is an array on one way and a tensor on the other."""
         for call in walk(statement.test) if isinstance(statement, ast.If) else ():
             if isinstance(call, ast.Call) and call.args:
-                name, place = last_name(call.func) or "", place_of(call.args[0])
+                name, place = last_name(call.func) or "", self.place(call.args[0])
                 asks = name in _ASKING_FOR_TYPE or name.lstrip("_").startswith("is_")  # `is_numpy_array(x)`
                 if asks and place is not None and place not in self.containers:
                     self.names[place] = NOTHING
 
-    def leave(self, returned: References) -> None:  # noqa: ARG002
+    def is_under_way(self) -> bool:
+        return self._has_converted
+
+    def leave(self, returned: References) -> None:
         """Take what an object keeps at the end for read."""
+        kept = (held for place, held in self.names.items() if len(place) > 1)
+        self.hands_on |= any(each.conversion is not None for held in (returned, *kept) for each in held)
         for place, held in self.names.items():
             if place[0] == "self" and len(place) > 1:
                 self._note(held, 0, "".join(place))
@@ -193,28 +203,37 @@ class _MemoryWalk(ForwardWalk[Reference]):
             if conversion is not None and (is_made_last or kept_in is None) and is_reached:
                 reads_array = reference.side == "array" or (reference.side is None and write.side == "tensor")
                 to = self._found.of_tensors if reads_array else self._found.of_arrays
-                to.setdefault(conversion, Overwritten(write.row, row, kept_in))
+                comes_round = self._comes_round(write.row, conversion)
+                to.setdefault(conversion, Overwritten(write.row, row, kept_in, comes_round))
 
-    def _write(self, references: References, row: int) -> None:
+    def _comes_round(self, row: int, conversion: ast.Call) -> bool:
+        """True if a loop of the function brings it from a conversion back to a write that stands before it."""
+        first, last = getattr(self.scopes[-1], "lineno", 1), getattr(self.scopes[-1], "end_lineno", conversion.lineno)
+        return first <= row < conversion.lineno <= last
+
+    def _write(self, references: References, row: int, *, fills: bool = False) -> None:
         """Take everything else that refers to the same memory for written.
 
         Who writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way
-        round.
+        round. A function that `fills` the tensor that it makes of an array means the array.
         """
         conversions = {each.conversion for held in self.names.values() for each in held}
         for each in sorted(references, key=_order):
             others = [other for other in references if (other.conversion is None) != (each.conversion is None)]
             if any(overlap(each.memory, other.memory) for other in others):
                 continue  # the tensor on one path, and a part of the array on another
-            if (each.conversion is None or each.conversion in conversions) and not are_apart(self.path, each.path):
+            is_seen = each.conversion is None or each.conversion in conversions - self._meant
+            is_seen = is_seen and not (fills and each.side == "tensor" and each.conversion in self._inner)
+            if is_seen and not are_apart(self.path, each.path):
                 self._mark(Write(row, self.path, each.memory, each.conversion, each.side))
 
     def _mark(self, write: Write) -> None:
+        self.hands_on |= write.conversion is not None
         root, *steps = map(str, write.memory)
         if write.conversion is not None and not root.startswith(NEW):
             # The tensor may not have been bound to a name of its own since.
             place = (root, *(step for step in steps if is_member(step)))
-            self._hold(place, self.of(place))
+            self.hold(place, self.of(place))
         for name, references in self.names.items():
             self.names[name] = frozenset(_after(write, other) for other in references)
 
@@ -250,7 +269,7 @@ class _MemoryWalk(ForwardWalk[Reference]):
         """
         if isinstance(node, ast.Attribute) and node.attr in _PLAIN:
             return NOTHING
-        place = place_of(node)
+        place = self.place(node)
         if place is not None:
             return self.of(place)
         if isinstance(node, ast.Attribute):
@@ -276,7 +295,7 @@ class _MemoryWalk(ForwardWalk[Reference]):
             if not writes:
                 self._note(base, node.lineno)
             return NOTHING
-        if place_of(node.value) in self.containers:
+        if self.place(node.value) in self.containers:
             return self._taken_out(base, steps)
         is_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
         arrays = frozenset(each for each in base if each.conversion is not None) if is_key else NOTHING
@@ -301,6 +320,11 @@ class _MemoryWalk(ForwardWalk[Reference]):
         side = self._conversions.get(call)
         if side is not None:
             return self._convert(call, side)
+        callee = self.callee_of(call)
+        if callee is not None:
+            returned = self.follow(call, callee)
+            self._note(returned, call.lineno)
+            return returned
         if isinstance(call.func, ast.Attribute):
             return self._method(call, call.func)
         name = call.func.id if isinstance(call.func, ast.Name) else None
@@ -311,11 +335,13 @@ class _MemoryWalk(ForwardWalk[Reference]):
         return NOTHING.union(*given) if name in _PASSING or name in _PASSING_OF_LIBRARIES else NOTHING
 
     def _convert(self, call: ast.Call, side: Side) -> References:
-        source = converted_by(call)
+        source, self._has_converted = converted_by(call), True
         references = self.value(source)
         for argument in arguments_of(call):
             if argument is not source:
                 self.value(argument)
+        if self.frames:
+            (self._inner if self.frames[-1].callee.gives_value else self._meant).add(call)
         if side == "tensor":
             self._arrays.update(each.memory[:1] for each in references if each.side is None)
         made = (each.converted(call, side, self.path) for each in references if shares(call, each))
@@ -327,13 +353,13 @@ class _MemoryWalk(ForwardWalk[Reference]):
         return given
 
     def _method(self, call: ast.Call, function: ast.Attribute) -> References:
-        name, place = function.attr, place_of(function.value)
+        name, place = function.attr, self.place(function.value)
         if name in _PLAIN:
             return NOTHING
         if place is not None and (name in _KEEPING or (name in _KEEPING_OF_CONTAINERS and place in self.containers)):
             kept = NOTHING.union(*self._arguments(call))
             if kept:
-                self._hold(place, (self.of(place) if place in self.names else NOTHING) | kept)
+                self.hold(place, (self.of(place) if place in self.names else NOTHING) | kept)
             return NOTHING
         if name == "load_state_dict":
             modules = [each.memory for each in self._refer(function.value, writes=True)]
@@ -349,7 +375,7 @@ class _MemoryWalk(ForwardWalk[Reference]):
         if writes_itself(name) and not written_arguments(call):
             references = self._refer(function.value, writes=True)
             self._arguments(call)
-            self._write(references, call.lineno)
+            self._write(references, call.lineno, fills=name in _FILLING)
             return references
         if name in METHODS_OF_ARRAYS and place is not None and place not in self.containers:
             self._arguments(call)
@@ -369,9 +395,6 @@ class _MemoryWalk(ForwardWalk[Reference]):
         base = self.value(function.value)
         given = self._arguments(call)
         self._affect(call, given)
-        if place == ("self",) and self._owner is not None:
-            for attribute in _assigned_in(self._owner, function.attr):
-                self.bind(attribute, NOTHING, None)
         if function.attr in _PASSING_OF_LIBRARIES and place in _LIBRARIES:
             passed: References = NOTHING.union(*given)
             is_of_torch = function.attr in ("from_numpy", "as_tensor")
@@ -381,36 +404,31 @@ class _MemoryWalk(ForwardWalk[Reference]):
     def _affect(self, call: ast.Call, given: list[References]) -> None:
         """Do what a function is known by its name to do."""
         for number in written_arguments(call):
-            if place_of(arguments_of(call)[number]) not in self.containers:
+            if self.place(arguments_of(call)[number]) not in self.containers:
                 self._write(given[number], call.lineno)
         if last_name(call.func) in ("zero_grad", "backward"):  # drops them, or makes new ones
             self._forget(lambda memory: GRAD in memory)
         if steps_optimizer(call):
-            self._write_tensors(self._is_trained, call.lineno)
-        elif (path_of(call.func) or "").removeprefix("self.") in self._trainers:
-            models = {each.memory[0] for references in given for each in references} | {"self"}
-            self._write_tensors(lambda memory: memory[0] in models and self._is_trained(memory), call.lineno)
+            known = self._known_to_optimizer()
+            self._write_tensors(
+                lambda memory: self._is_trained(memory) and (known is None or memory[0] in known), call.lineno
+            )
+
+    def _known_to_optimizer(self) -> set[str | int] | None:
+        """Return the memory that an optimizer of the function may have: what that is given, and anything, if it is
+        given the optimizer itself."""
+        if not self.frames or has_optimizer(self.frames[-1].call):
+            return None
+        return {each.memory[0] for _, held in self.frames[-1].given.values() for each in held}
 
     def _is_trained(self, memory: Memory) -> bool:
         is_own = str(memory[0]).startswith(NEW) and memory[0] not in self._handed
         return is_parameter(memory) and not is_own
 
 
-def _steps(function: ast.AST) -> bool:
-    return any(isinstance(each, ast.Call) and steps_optimizer(each) for each in walk(function))
-
-
 def _is_of(item: str, reference: Reference) -> bool:
     """True if it is the item of another round of the loop that was written."""
     return reference.written is not None and item in reference.written.memory
-
-
-def _assigned_in(owner: ast.ClassDef, method: str) -> list[ast.Attribute]:
-    """Return the attributes of self that a method of the class binds anew."""
-    bodies = [each.body for each in owner.body if isinstance(each, ast.FunctionDef) and each.name == method]
-    assigned = [each for body in bodies for each in statements_of(body) if isinstance(each, ast.Assign)]
-    targets = [target for each in assigned for target in each.targets if isinstance(target, ast.Attribute)]
-    return [each for each in targets if isinstance(each.value, ast.Name) and each.value.id == "self"]
 
 
 def _is_cast_in_place(call: ast.Call) -> bool:

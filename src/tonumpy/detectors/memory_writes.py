@@ -47,4 +47,9 @@ def steps_optimizer(call: ast.Call) -> bool:
     """True for `optimizer.step()` and `scaler.step(optimizer)`, which write the parameters of a model."""
     if last_name(call.func) != "step" or not isinstance(call.func, ast.Attribute):
         return False
-    return any(re.search(_OPTIMIZER, path_of(each) or "") for each in (call.func.value, *call.args))
+    return re.search(_OPTIMIZER, path_of(call.func.value) or "") is not None or has_optimizer(call)
+
+
+def has_optimizer(call: ast.Call) -> bool:
+    """True if a call is given an optimizer."""
+    return any(re.search(_OPTIMIZER, path_of(each) or "") for each in call.args)

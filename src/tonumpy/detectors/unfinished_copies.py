@@ -1,7 +1,7 @@
 """From a module to what is read on the host before an asynchronous copy has arrived there (TNP204).
 
-Copy and read stand in one function: a forward walk over its statements tells which names hold the result of a copy, and
-which copies no synchronisation has finished. What blocks on another tensor finishes them too.
+A forward walk over the statements of a function, and of those of the module that it calls, tells which names hold the
+result of a copy, and which copies no synchronisation has finished. What blocks on another tensor finishes them too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.detectors.async_copies import copied_by, pinned_in, value_of, where_of
-from tonumpy.detectors.forward_walk import ForwardWalk, place_of
+from tonumpy.detectors.callees import Callees
+from tonumpy.detectors.forward_walk import ForwardWalk, run_with_callers
 from tonumpy.detectors.waiting import view_waited_for, waits
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain
-from tonumpy.engine.names.bindings import arguments_of, full_names, root_name
+from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, root_name
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
@@ -26,6 +27,7 @@ from tonumpy.text.syntax import SCOPES, children_of, walk
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from tonumpy.detectors.callees import Callee
     from tonumpy.detectors.forward_walk import Names, Place
     from tonumpy.engine.names.module import Module
     from tonumpy.text.candidates import Scope
@@ -101,14 +103,16 @@ def infer_unfinished(module: Module) -> list[ImplicitConversion]:
     libraries = {name for name, root in full.items() if root == "torch" or root in CONSUMERS}
     texts = ((each.name, source.text_of(each)) for each in walk(source.tree) if isinstance(each, SCOPES))
     waiting = {name for name, text in texts if any(sign in text for sign in _SIGNS_OF_WAITING)}
-    reads: list[Read] = []
-    for scopes in functions.values():
-        copy_walk = _CopyWalk({each: node for each, (node, _) in copies.items()}, scopes, libraries, waiting)
-        copy_walk.run(scopes[-1].body)
-        reads += copy_walk.reads.values()
+    callees, reads = Callees(source), dict[tuple[int, int], Read]()
+    copied_by_call = {each: node for each, (node, _) in copies.items()}
+    run_with_callers(
+        lambda scopes: _CopyWalk(callees, scopes, copied_by_call, reads, libraries, waiting),
+        functions.values(),
+        callees,
+    )
     return [
         _conversion(read, is_sure=where == "device" and not read.is_doubtful)
-        for read in reads
+        for read in reads.values()
         if (where := copies[id(read.copy.call)][1]) in ("device", "unknown")
     ]
 
@@ -134,20 +138,32 @@ class _CopyWalk(ForwardWalk[Copy]):
 
     def __init__(
         self,
-        copied: dict[int, ast.expr],
+        functions: Callees,
         scopes: tuple[Scope, ...],
+        copied: dict[int, ast.expr],
+        reads: dict[tuple[int, int], Read],
         libraries: Collection[str],
         waiting: Collection[str],
     ) -> None:
-        super().__init__()
+        super().__init__(functions, scopes)
         self._copied = copied  # what the calls copy, by their ids
-        self._scopes = scopes
-        self.reads: dict[tuple[int, int], Read] = {}
+        self.reads = reads
         inside = {id(each) for each in walk(scopes[-1])}
         roots = {root_name(node) for call, node in copied.items() if call in inside}
         self._on_device = {root for root in roots if root is not None}  # names of what is copied to the host
         self._libraries = libraries  # the names of torch, and of what reads what it is given
         self._waiting = waiting  # the names of the module's functions and classes that may wait, by their text
+
+    def is_under_way(self) -> bool:
+        return bool(self.of(_ON_THE_WAY))
+
+    def leave(self, returned: Copies) -> None:
+        self.hands_on |= bool(returned)
+
+    def callee_of(self, call: ast.Call) -> Callee | None:
+        """Return the function that a call is followed into: none whose flags may choose whether it waits."""
+        callee = super().callee_of(call)
+        return None if callee is not None and _is_told_by_flags(callee.node) else callee
 
     def _wait(self, copies: Copies | None = None) -> None:
         """Take some copies, or all, for arrived."""
@@ -167,9 +183,11 @@ class _CopyWalk(ForwardWalk[Copy]):
         pending = self.of(_ON_THE_WAY)
         for copy in sorted(pending & wanted, key=lambda each: (each.call.lineno, each.call.col_offset)):
             assert self.statement is not None
-            site = Site(
-                node if isinstance(node, ast.Call) else copy.call, self._scopes, (), self.statement, self._string
-            )
+            callee = self.frames[-1].callee if self.frames else None
+            around = self.scopes if callee is None else (self.scopes[0], callee.owner, callee.node)
+            scopes = tuple(each for each in around if each is not None)
+            call = node if isinstance(node, ast.Call) else copy.call
+            site = Site(call, scopes, (), self.statement, self._string)
             is_doubtful, key = copy in self.of(_IN_DOUBT), (id(copy.call), id(node))
             if key not in self.reads or not is_doubtful:
                 self.reads[key] = Read(copy, node, site, is_doubtful, len(pending) > 1, is_by_method)
@@ -184,7 +202,7 @@ class _CopyWalk(ForwardWalk[Copy]):
             is_plain = isinstance(part, ast.Attribute) and part.attr in _PLAIN
             if is_plain or id(part) in self._copied or name in _NOT_READING or name in _BLOCKING:
                 continue
-            if isinstance(part, ast.Name) and part.id in self._on_device and not self.of((part.id,)):
+            if isinstance(part, ast.Name) and part.id in self._on_device and not self.of(self.place(part) or ()):
                 return True
             stack += children_of(part)
         return False
@@ -218,11 +236,11 @@ class _CopyWalk(ForwardWalk[Copy]):
         self.names[place] = held
 
     def store(self, target: ast.Subscript, held: Copies) -> None:
-        self._put(place_of(target.value), _keyed(_alone(held)))
+        self._put(self.place(target.value), _keyed(_alone(held)))
 
     def augment(self, statement: ast.AugAssign) -> None:
-        if place_of(statement.target) in self.containers:
-            self._put(place_of(statement.target), self.value(statement.value))
+        if self.place(statement.target) in self.containers:
+            self._put(self.place(statement.target), self.value(statement.value))
         else:
             for each in (statement.target, statement.value):
                 self._look_at(self.value(each), each)
@@ -254,12 +272,12 @@ class _CopyWalk(ForwardWalk[Copy]):
 
     def _is_container(self, node: ast.AST) -> bool:
         is_written_out = isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
-        return is_written_out or (isinstance(node, ast.expr) and place_of(node) in self.containers)
+        return is_written_out or (isinstance(node, ast.expr) and self.place(node) in self.containers)
 
     # Expressions.
 
     def read(self, node: ast.Name | ast.Attribute | ast.Subscript) -> Copies:
-        place = place_of(node)
+        place = self.place(node)
         if isinstance(node, ast.Name) or place in self.names:
             return self.of(place or ())
         held = self.value(node.value)
@@ -302,9 +320,12 @@ class _CopyWalk(ForwardWalk[Copy]):
         if id(call) in self._copied:
             return self._begin(call)
         if name in _FILLING and isinstance(function, ast.Attribute) and call.args:
-            self._put(place_of(function.value), _alone(self.value(call.args[-1])))
+            self._put(self.place(function.value), _alone(self.value(call.args[-1])))
             return _NONE
         parts = (each.elts if isinstance(each, (ast.List, ast.Tuple)) else [each] for each in arguments_of(call))
+        callee = self.callee_of(call)
+        if callee is not None:
+            return self.follow(call, callee)
         given = [(each, self.value(each)) for each in chain.from_iterable(parts)]
         if waits(name):
             self._wait()
@@ -334,7 +355,7 @@ class _CopyWalk(ForwardWalk[Copy]):
             self.names[place] = frozenset(each for each in held if each.call is not call)
         self.names[_ON_THE_WAY] = self.of(_ON_THE_WAY) | made
         base = call.func.value.value if isinstance(call.func.value, ast.Subscript) else call.func.value
-        memory = place_of(base) if call.func.attr == "copy_" else None
+        memory = self.place(base) if call.func.attr == "copy_" else None
         if memory is not None:
             self.names[memory] = self.of(memory) | made
         return made
@@ -359,6 +380,13 @@ class _CopyWalk(ForwardWalk[Copy]):
             self._look_at(held, call, is_by_method=True)
             return _NONE
         return _unkeyed(held)
+
+
+def _is_told_by_flags(function: ast.FunctionDef) -> bool:
+    """True if a parameter chooses a branch: `if wait:`."""
+    tests = (each.test for each in walk(function) if isinstance(each, (ast.If, ast.IfExp)))
+    plain = (each.operand if isinstance(each, ast.UnaryOp) else each for each in tests)
+    return any(isinstance(each, ast.Name) and each.id in parameters_of(function) for each in plain)
 
 
 def _is_of_identity(node: ast.AST) -> bool:

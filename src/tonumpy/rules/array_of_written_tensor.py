@@ -6,9 +6,9 @@ Reports an array that is still read after the tensor it shares memory with was o
 +=`, by a method that ends in `_` or by `out=x`; for a parameter by an optimizer's `step()`, by `load_state_dict()` or
 by `torch.nn.init`.
 
-The conversion, the write and the read must stand in one function. Of the functions that it calls only one thing is
-known: that a function of the same module steps an optimizer. In a loop the write may come before the conversion: the
-next iteration overwrites what this one keeps. The branches of one `if` are told apart.
+The conversion, the write and the read must stand in one function, or in functions of the same module that it calls, two
+calls deep. In a loop the write may come before the conversion: the next iteration overwrites what this one keeps. The
+branches of one `if` are told apart.
 
 NumPy's functions that share memory with a CPU tensor count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
 `np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's functions that share memory with an

@@ -5,8 +5,8 @@
 Reports a tensor that is read after the array that shares its memory was overwritten in place: by `a[...] =`, `a +=`,
 `a.sort()`, `np.copyto(a, b)`, `np.add.at(a, ...)`, `rng.shuffle(a)` or `out=a`. Off by default.
 
-The conversion, the write and the read must stand in one function. `x.numpy()[0] = 1` and `rng.shuffle(x.numpy())` are
-not reported: they write to the tensor on purpose.
+The conversion, the write and the read must stand in one function, or in functions of the same module that it calls, two
+calls deep. `x.numpy()[0] = 1` and `rng.shuffle(x.numpy())` are not reported: they write to the tensor on purpose.
 
 Tensors that torch makes in an array's memory count as well: `torch.from_numpy(array)`, `torch.as_tensor(array)`,
 `torch.asarray(array)`, `torch.from_dlpack(array)`, `torch.frombuffer(array, ...)`. `.to(device)`, `.float()` and

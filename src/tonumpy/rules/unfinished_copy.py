@@ -7,9 +7,10 @@ non_blocking=True)` in all its spellings and, into pinned memory, `pinned.copy_(
 `.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing, arithmetic, `.clone()`, a cast. A view of the
 copy, and a second `.cpu()`, wait for nothing.
 
-Copy and read must stand in one function. A list or a dict of copies counts if nothing else is put into it. What a
-function returns, stores in an attribute for another method or is given to read is left to `tonumpy rehearse`. The
-finding stands at the first read.
+Copy and read must stand in one function, or in functions of the module that it calls, two calls deep. Where a parameter
+of such a function chooses a branch (`if wait:`), nothing is said of what that does. A list or a dict of copies counts
+if nothing else is put into it. What stands in an attribute for another method, or comes from a generator, is left to
+`tonumpy rehearse`. The finding stands at the first read.
 
 Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of a stream or of an event, and a
 blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, a branch, printing). Where an `if` without `else`
