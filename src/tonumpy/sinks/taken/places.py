@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp)
+_ASKED = (ast.Call, *_KINDS)
 # Tables whose comparisons take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _METHODS_OF_KEYS = frozenset("get setdefault pop add discard".split())
@@ -43,7 +44,7 @@ def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Sit
     """Return the places at which a tensor may be taken for values."""
     nodes = [*walk(source.tree)]
     spelling = _Spelling(source, nodes)
-    wanted = {id(each): each.lineno for each in nodes if isinstance(each, ast.expr) and spelling.tells(each)}
+    wanted = {id(each): each.lineno for each in nodes if isinstance(each, _ASKED) and spelling.tells(each)}
     rows = sorted(set(wanted.values()))
     calls = candidates.find_calls(source, rows, lambda call: id(call) in wanted)
     operations = candidates.find_operations(source, rows, _KINDS, lambda node: id(node) in wanted)
@@ -71,7 +72,8 @@ class _Spelling:
             case ast.Call():
                 return self._tells_call(node)
             case ast.Compare(left, [ast.In() | ast.NotIn()], [right]):
-                return self._has_tables or self._is_key(left, right)
+                is_given = last_name(right) in self._given or not isinstance(right, (ast.Name, ast.Attribute))
+                return is_given and self._is_key(left, right)
             case ast.Compare(_, [ast.Eq() | ast.NotEq()], _):
                 return self._has_tables
             case ast.SetComp(ast.Name(), [first]):
