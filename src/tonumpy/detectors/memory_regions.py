@@ -131,3 +131,14 @@ def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
     if type(index.value) is int:
         return (index.value,)
     return (f"[{index.value!r}]",) if isinstance(index.value, str) else (f"index({index.value!r})",)
+
+
+def after(write: Write, reference: Reference) -> Reference:
+    """Return a reference as it is after a write."""
+    if reference.side == write.side or not overlap(reference.memory, write.memory):
+        return reference
+    # A number out of an array is changed by no write to that.
+    may_be_number = reference.side is None and write.side == "tensor"
+    if may_be_number and any(map(is_whole_item, reference.memory[len(write.memory) :])):
+        return reference
+    return reference if are_apart(reference.path, write.path) else reference._replace(written=write)

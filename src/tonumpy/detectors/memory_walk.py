@@ -21,10 +21,10 @@ from tonumpy.detectors.memory_regions import (
     References,
     Sharing,
     Write,
+    after,
     are_apart,
     is_member,
     is_parameter,
-    is_whole_item,
     overlap,
     selected,
     steps_of_index,
@@ -235,7 +235,7 @@ class _MemoryWalk(ForwardWalk[Reference]):
             place = (root, *(step for step in steps if is_member(step)))
             self.hold(place, self.of(place))
         for name, references in self.names.items():
-            self.names[name] = frozenset(_after(write, other) for other in references)
+            self.names[name] = frozenset(after(write, other) for other in references)
 
     def _write_tensors(self, is_written: Callable[[Memory], bool], row: int) -> None:
         """Write the tensors of which a name holds the memory, or an array that shares it."""
@@ -441,14 +441,3 @@ def _order(each: Reference | Write) -> tuple[object, ...]:
     """Return what sorts references in the same way in every run, as a set does not."""
     call = each.conversion
     return (0, 0) if call is None else (call.end_lineno, call.end_col_offset), str(each.memory)
-
-
-def _after(write: Write, reference: Reference) -> Reference:
-    """Return a reference as it is after a write."""
-    if reference.side == write.side or not overlap(reference.memory, write.memory):
-        return reference
-    # A number out of an array is changed by no write to that.
-    may_be_number = reference.side is None and write.side == "tensor"
-    if may_be_number and any(map(is_whole_item, reference.memory[len(write.memory) :])):
-        return reference
-    return reference if are_apart(reference.path, write.path) else reference._replace(written=write)
