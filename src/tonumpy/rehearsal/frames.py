@@ -21,7 +21,7 @@ from tonumpy.text.syntax import own_expressions, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import CodeType, FrameType
+    from types import FrameType
     from typing import Literal
 
     Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
@@ -133,7 +133,7 @@ def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kin
     more, keywords = values.get(rest or ""), values.get(named or "")  # the function may have bound them anew
     count, first = (
         frame.f_code.co_argcount,
-        int(bool(names) and _is_bound(frame.f_code, names[0], values.get(names[0]))),
+        int(names[:1] in (["self"], ["cls"])),
     )
     given = [(name, at - first if at < count else None, values.get(name)) for at, name in enumerate(names)][first:]
     given += [(f"*{rest}", count - first + at, each) for at, each in enumerate(more if type(more) is tuple else ())]
@@ -151,12 +151,3 @@ def _kind(value: object, tensor: object) -> Kind | None:
     if type(value) is dict and len(value) <= _MOST:
         return "values" if any(each is tensor for each in value.values()) else None
     return None
-
-
-def _is_bound(code: CodeType, name: str, value: object) -> bool:
-    """True if the first argument is the object that a method was called on, which no call writes."""
-    if name in ("self", "cls"):
-        return True
-    return any(
-        getattr(each, "__code__", None) is code for owner in type(value).__mro__ for each in list(vars(owner).values())
-    )

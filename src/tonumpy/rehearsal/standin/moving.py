@@ -157,30 +157,20 @@ def _replace_old_types(patches: Patches) -> None:
         for name, dtype in _DTYPES.items():
             if hasattr(owner, name):
                 patches.replace(owner, name, _old_type(f"{prefix}.{name}", dtype, device))
-    set_type, is_set = torch.set_default_tensor_type, False
+    set_type = torch.set_default_tensor_type
 
     def set_default_tensor_type(t: Any) -> None:
-        nonlocal is_set
         named = t if isinstance(t, str) else getattr(t, "standin_name", "")
-        if named.startswith(f"torch.{kind}."):
-            torch.set_default_dtype(_DTYPES[named.rpartition(".")[2]])
-            torch.set_default_device(torch.device(kind, 0))
-            is_set = True
-            return
-        if named.rpartition(".")[2] in _DTYPES:
-            torch.set_default_dtype(_DTYPES[named.rpartition(".")[2]])
-        else:
+        dtype, is_there = _DTYPES.get(named.rpartition(".")[2]), named.startswith(f"torch.{kind}.")
+        if dtype is None:
             set_type(t)
-        unset()
-
-    def unset() -> None:
-        nonlocal is_set
-        if is_set:
-            torch.set_default_device(None)
-        is_set = False
+            return
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(torch.device(kind, 0) if is_there else None)
+        if is_there:
+            patches.on_exit(lambda: torch.set_default_device(None))
 
     patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)
-    patches.on_exit(unset)
 
 
 def _old_type(name: str, of_dtype: torch.dtype, device: Any) -> Any:
