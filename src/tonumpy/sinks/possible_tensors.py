@@ -374,7 +374,9 @@ def _is_chosen(call: ast.Call) -> bool:
 def _stays(call: ast.Call, name: str) -> bool:
     """True if a move is to the CPU, or to another dtype alone."""
     given = [*call.args, *(each.value for each in call.keywords if each.arg == "device")]
-    are_dtypes = all(is_dtype(each) or "dtype" in (last_name(each) or "") for each in given)
+    names = [last_name(each) or "" for each in given]
+    are_dtypes = all(is_dtype(each) or "dtype" in name for each, name in zip(given, names, strict=True))
+    are_dtypes = are_dtypes and not any(word in name for word in _FORMS for name in names)
     return name == "to" and (are_dtypes or any(map(is_cpu_literal, given)))
 
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import containers, library, representation
-from tonumpy.engine.interpreter.devices import cpu_of_device, device_after_to, device_made
+from tonumpy.engine.interpreter.devices import cpu_of_device, device_after_to, device_made, may_move_modules
 from tonumpy.engine.interpreter.members import attribute_of, subscript_of
 from tonumpy.engine.interpreter.torch_calls import TORCH_WORDS, tensor_method, torch_function
 from tonumpy.engine.interpreter.unknown_methods import call_constant, call_plain, call_unknown
@@ -124,7 +124,8 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
     if not classes.is_module(cls):
         return Instance(cls, known)
     device = arguments.named_value("device")
-    cpu = None if classes.moves_itself(cls) else True if device is None else cpu_of_device(device)
+    is_moved = classes.moves_itself(cls) or may_move_modules(frame)
+    cpu = None if is_moved else True if device is None else cpu_of_device(device)
     return Instance(cls, known, cpu)
 
 
@@ -162,7 +163,7 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     if gives_plain_values(name):
         return _made_by_plain_library(name, arguments)
     if short[:1].isupper() and not name.startswith("torch.ops."):
-        return library.construct(name, arguments)
+        return library.construct(frame, name, arguments)
     return frame.fresh(Reason.CALL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.values.dtypes import is_integral
@@ -25,7 +26,8 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-from tonumpy.text.names import ACCELERATORS
+from tonumpy.text.names import ACCELERATORS, is_dtype
+from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from tonumpy.engine.interpreter.frame import Frame
@@ -48,6 +50,20 @@ TENSOR_TYPES = {
 
 # A module of a file that shows it is not known to stay frozen.
 THAWS = r"requires_grad_\((?:True)?\)|requires_grad[ \t]*=[ \t]*True|unfreeze"
+
+
+def may_move_modules(frame: Frame) -> bool:
+    """True if the body at hand moves something: a module made there may have another name, or be a part of it."""
+    return frame.module.derived(_moves, frame.node)
+
+
+def _moves(body: ast.AST) -> bool:
+    for each in walk(body):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+            is_to = each.func.attr == "to" and not all(map(is_dtype, each.args))
+            if is_to or each.func.attr in ACCELERATORS:
+                return True
+    return False
 
 
 def as_tensor(value: Tensor | Unknown) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.interpreter.devices import as_tensor, moved_module
+from tonumpy.engine.interpreter.devices import as_tensor, may_move_modules, moved_module
 from tonumpy.engine.interpreter.promises import device_of, grad_of, keep
 from tonumpy.engine.knowledge.libraries.rows import (
     attribute_promise,
@@ -64,7 +64,7 @@ def _dtype_asked(arguments: Arguments) -> str | None:
     return dtype_of(arguments.named_value("dtype") or arguments.named_value("torch_dtype"))
 
 
-def construct(name: str, arguments: Arguments) -> Value:
+def construct(frame: Frame, name: str, arguments: Arguments) -> Value:
     """An object of a library's class."""
     name = canonical(name)
     known = None if arguments.has_star else arguments
@@ -75,6 +75,8 @@ def construct(name: str, arguments: Arguments) -> Value:
         arguments = Arguments((*arguments.positional, arguments.starred))
         known = arguments
     cpu, grad = device_of(promise, None, arguments), grad_of(promise, None, arguments, True)
+    if cpu and is_module([name]) and may_move_modules(frame):
+        cpu = None
     taint = max((_taint_of(each) for each in arguments.values()), default=DeviceTaint.NONE)
     return LibraryObject(name, cpu, grad, known, _dtype_asked(arguments), device_taint=taint)
 
