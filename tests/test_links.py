@@ -33,7 +33,7 @@ CASES = {
     "torch.ones(1, device='cpu', requires_grad=True).numpy()": (
         "torch.ones(1, device='cpu', requires_grad=True).detach().numpy()"
     ),
-    "torch.nn.Linear(2, 2).weight.numpy()": "torch.nn.Linear(2, 2).weight.detach().numpy()",
+    "torch.nn.Parameter(torch.ones(1)).numpy()": "torch.nn.Parameter(torch.ones(1)).detach().numpy()",
     "x.cpu().numpy()": "x.detach().cpu().numpy()",
     "x.detach().numpy()": "x.detach().cpu().numpy()",
     "x.data.numpy()": "x.data.cpu().numpy()",

@@ -425,6 +425,14 @@ WATCHED = """
     print([name for name in mode.names if name != "__get__"], *places)
     own = x.as_subclass(Own)
     print(type(own + 1).__name__, (own + 1).device, own.cpu().device, set(Own.names) - {"__get__"} == {"add", "to"})
+    class Scalar:  # no tensor, and torch's functions are looked up as the program knows them
+        handled = {torch.mean: "mean", torch.add: "add"}
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return cls.handled[func]
+
+    print(torch.mean(Scalar()), torch.add(x, Scalar()), torch.fx.symbolic_trace(nn.ReLU())(x).device)
     torch.set_default_device("cpu")
     attention = nn.TransformerEncoderLayer(4, 2, batch_first=True).cuda().eval()
     print(attention(torch.ones(1, 2, 4, device="cuda")).device)
@@ -443,6 +451,7 @@ WATCHED = """
 WATCHED_SAYS = """\
 ['add', 'sum', 'zeros', 'to', '__getitem__'] cuda:0 cuda:0 cpu cuda:0
 Own cuda:0 cpu True
+mean add cuda:0
 cuda:0
 cuda:0 cuda:0 cuda:0
 cuda:0 cuda:0 cuda:0 cuda:0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.jit._builtins
 import torch.utils._device as default_device
+from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin import type_slots
@@ -36,7 +37,7 @@ from tonumpy.rehearsal.standin.refusals import refusing
 from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.state import Mark
@@ -142,7 +143,7 @@ class _Wrapper:
         def operator(*args: Any, **kwargs: Any) -> Any:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
             if count_modes():
-                return crossing(compute, name, args, kwargs)
+                return crossing(compute, name, args, kwargs, operator)
             seen = None
             for each in args:
                 kind = type(each)
@@ -150,19 +151,19 @@ class _Wrapper:
                     try:
                         mark = storage_of(each).mark
                     except WITHOUT_STORAGE:
-                        return crossing(compute, name, args, kwargs)
+                        return crossing(compute, name, args, kwargs, operator)
                     if mark is not seen:
                         if seen is not None or mark.is_rare:
-                            return crossing(compute, name, args, kwargs)
+                            return crossing(compute, name, args, kwargs, operator)
                         seen = mark
                 elif kind in _SCALARS:
                     continue
                 else:
                     seen = _with_other(each, looked_at, seen)
                     if seen is UNKNOWN:
-                        return crossing(compute, name, args, kwargs)
+                        return crossing(compute, name, args, kwargs, operator)
             if kwargs and not _are_plain(kwargs):
-                return crossing(compute, name, args, kwargs)
+                return crossing(compute, name, args, kwargs, operator)
             result = compute(*args, **kwargs)
             if seen is None or returns_self:
                 return result
@@ -178,8 +179,12 @@ class _Wrapper:
 
         return named(operator, original, name)
 
-    def crossing(self, compute: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
-        """An operator with any arguments."""
+    def crossing(
+        self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Function | None = None
+    ) -> Any:
+        """An operator with any arguments; `public` is what the program calls it by."""
+        if public is not None and any(map(_overrides, given := (*_parts(args), *_parts(kwargs.values())))):
+            return handle_torch_function(public, given, *args, **kwargs)  # torch would tell of its own function
         tensors = tensors_in((args, kwargs) if kwargs else args)
         marks = [mark_of(each) for each in tensors]
         target = next((each for each in marks if each.pretended), None)
@@ -202,6 +207,19 @@ class _Wrapper:
         return result
 
 
+def _overrides(value: Any) -> bool:
+    """True for what is no tensor and takes torch's functions: a symbolic value of torch.fx, a class of the user's."""
+    return hasattr(type(value), "__torch_function__") and not isinstance(value, Tensor)
+
+
+def _parts(values: Iterable[Any]) -> Iterator[Any]:
+    for each in values:
+        if type(each) is list or type(each) is tuple:
+            yield from each
+        else:
+            yield each
+
+
 def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     """The mark of the result by the options of an operator, which are made those of the CPU."""
     device = kwargs.get("device")
@@ -221,7 +239,7 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
 def _with_other(value: Any, looked_at: int | None, seen: Mark | None) -> Mark | None:
     """The one mark of what was seen and of the tensors in a list or index; UNKNOWN where that takes a closer look."""
     if type(value) is not list and type(value) is not tuple:
-        return UNKNOWN if isinstance(value, Tensor) else seen
+        return UNKNOWN if hasattr(type(value), "__torch_function__") else seen
     try:
         for each in value[:looked_at]:
             kind = type(each)
