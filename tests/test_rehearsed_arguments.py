@@ -64,7 +64,7 @@ for step in range(16):
     log.add(torch.tensor(float(step), device=device))
     logs["loss"].append(torch.tensor(float(step), device=device))
     losses.append(torch.ones(step % 3 + 1, device=device).sum())
-print(np.mean(log.losses))  # TNP104 `x * 2` with `.detach().cpu().numpy()` before line 39 adds it
+print(np.mean(log.losses))  # TNP104 convert each tensor before it goes into the list
 print(np.mean(logs["loss"]))  # TNP104 before line 49 adds it
 print(np.mean(losses))  # TNP104 before line 50 adds it
 frame = pd.DataFrame({"a": [1.0, 2.0]})
