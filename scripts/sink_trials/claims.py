@@ -16,7 +16,6 @@ from sink_trials.calls import Call, parameters_of, with_options
 from sink_trials.names import callables_of
 from sink_trials.trial import (
     SECONDS,
-    bound_method,
     calls_found,
     fitted,
     forked,
@@ -94,8 +93,8 @@ def _maker(library: Library, name: str) -> Callable[[], Callable[..., Any]]:
         kinds = [each for each in named if inspect.isclass(each) and hasattr(each, method)]
     makes += [make for kind in kinds if (make := _maker_of(library, kind)) is not None]
     for make in makes:
-        if method.endswith("=") or method.startswith("__") or callable(getattr(make(), method, None)):
-            return lambda make=make: bound_method(make(), method)
+        if callable(getattr(make(), method, None)):
+            return lambda make=make: getattr(make(), method)
     raise LookupError(name)
 
 

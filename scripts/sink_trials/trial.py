@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import inspect
 import json
-import operator
 import os
 import pickle
 import re
@@ -16,7 +15,6 @@ import sys
 import tempfile
 import time
 from functools import partial
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from sink_trials.calls import Call, calls_of, parameters_of, with_options
@@ -38,7 +36,6 @@ Row = dict[str, Any]
 SECONDS = 60.0  # of one function, or method of a class; of the processor, as others may be at work
 _SECONDS_OF_TRIALS = 6.0  # of these for the calls that were found
 SECONDS_OF_CLASS = 60.0
-OPERATORS = frozenset("add sub mul truediv matmul pow floordiv mod lshift".split())
 _WAITS = 10  # times as long by the clock
 
 
@@ -156,23 +153,11 @@ def measured_by_hand(library: Library, text: str) -> Iterator[Row]:
         trier = trier_of(library, lambda: function)
     else:
         make = thing_of(library, thing.make)
-        trier = trier_of(library, lambda: bound_method(make(), method))
-        function, path = bound_method(make(), method), f"{owner}#{method}"
+        trier = trier_of(library, lambda: getattr(make(), method))
+        function, path = getattr(make(), method), f"{owner}#{method}"
     row = measured(path, function, trier, [call])
     assert row["found"], f"{text} works neither with arrays nor with what holds them"
     yield row
-
-
-def bound_method(thing: object, method: str) -> Callable[..., Any]:
-    """A method; what assigns to an attribute, `positions=`; or an operator as Python runs it, `__mul__`, `__rmul__`."""
-    name = method.strip("_")
-    if method.endswith("="):
-        return MethodType(lambda self, value: setattr(self, method[:-1], value), thing)
-    if method.startswith("__") and name in OPERATORS:
-        return lambda value: getattr(operator, name)(thing, value)
-    if method.startswith("__r") and name[1:] in OPERATORS:
-        return lambda value: getattr(operator, name[1:])(value, thing)
-    return getattr(thing, method)  # type: ignore[no-any-return]
 
 
 def function_of(name: str) -> Callable[..., Any]:
