@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
 from tonumpy.engine.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
-from tonumpy.engine.names.bindings import arguments_of, defaults_of, imports_of, is_false, parameter_names, root_name
+from tonumpy.engine.names.bindings import (
+    OBJECTS,
+    arguments_of,
+    defaults_of,
+    imports_of,
+    is_false,
+    parameter_names,
+    root_name,
+)
 from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
@@ -22,7 +30,6 @@ from tonumpy.text.prefilter import LACKED_BY_NUMPY
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, statements_of, walk
 
 if TYPE_CHECKING:
-    from tonumpy.engine.names.bindings import FunctionNode
     from tonumpy.text.source import Source
 
     _Scopes = tuple[ast.AST, ...]
@@ -42,7 +49,6 @@ _PUTTING = re.compile(r"_?(add|append|extend|insert|update|put|push|store|setdef
 _PLAIN_TYPES = frozenset("int float str bool bytes ndarray Path DataFrame Series Figure Axes Namespace".split())
 _MODELS = ("model", "net", "network", "loss", "criterion")
 _FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
-_OWN = ("self", "cls")
 
 
 class _Scope:
@@ -94,7 +100,7 @@ class _Scope:
             if isinstance(target, ast.Attribute):
                 self.attributes.append((target.attr, value))
             target = target.func if isinstance(target, ast.Call) else target.value
-        if isinstance(target, ast.Name) and target.id not in _OWN:
+        if isinstance(target, ast.Name) and target.id not in OBJECTS:
             self._give(target.id, value)
 
     def _put(self, call: ast.Call, method: ast.Attribute) -> None:
@@ -201,22 +207,21 @@ class PossibleTensors:
     def _given(self, name: str, scopes: _Scopes) -> list[_Step] | None:
         """What the module gives a parameter; None where others may give a tensor, by its function or its annotation."""
         function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
-        names = parameter_names(function.args) if isinstance(function, FUNCTIONS) else []
-        if not isinstance(function, FUNCTIONS) or name not in self._scope(function).parameters:
-            return None
+        if not isinstance(function, FUNCTIONS) or name not in (names := parameter_names(function.args)):
+            return None  # of a lambda
         annotation = self._scope(function).parameters[name].annotation
         written = "" if annotation is None else ast.unparse(annotation)
-        if "Tensor" in written or (name not in names and not _is_variadic(name, function)):
+        if "Tensor" in written:
             return None
         if annotation is not None and last_name(annotation) in _PLAIN_TYPES:
             return []
         is_method = isinstance(around, ast.ClassDef)
-        if is_method and name in _OWN:
+        if is_method and name in OBJECTS:
             return []
         if isinstance(around, ast.ClassDef) and function.name == "forward" and around.bases:
             return None
         called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
-        at = names.index(name) - (is_method and names[:1] != [] and names[0] in _OWN) if name in names else -1
+        at = names.index(name) - (is_method and names[0] in OBJECTS)
         found = self._made_by(name)  # a fixture of pytest
         for step in self._calls_of(called):
             call, where = step
@@ -244,7 +249,7 @@ class PossibleTensors:
             return []
         if node.attr in ("weight", "bias") or any(word in node.attr for word in _FORMS):
             return None
-        is_own = isinstance(node.value, ast.Name) and node.value.id in _OWN
+        is_own = isinstance(node.value, ast.Name) and node.value.id in OBJECTS
         if is_own and "LightningModule" in self._source.text:
             return None
         found = [*self._attributes.get(node.attr, ()), *self._made_by(node.attr)]
@@ -323,8 +328,9 @@ class PossibleTensors:
             return given if at_risk and not name[:1].isupper() and not _is_chosen(call) else None
         if receiver is None and name in _PASSING:
             return given
-        if name[:1].isupper() or not name or self._makes_object(name):
-            return None if self._may_be_module(name) else given
+        classes = [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
+        if name[:1].isupper() or not name or classes:  # of torch's modules, as far as its bases show, or another file's
+            return None if not classes or any(each.bases for each in classes) else given
         found = self._made_by(name)
         if receiver is not None and (torch_api.is_of_tensors(name) or name in OF_CONTAINERS or name in _OF_MODULES):
             if not at_risk and torch_api.is_of_tensors(name) and name not in OF_CONTAINERS:
@@ -337,23 +343,11 @@ class PossibleTensors:
             return None  # the same, kept by a constructor
         return None if stored is None else found + stored
 
-    def _makes_object(self, name: str) -> bool:
-        return any(isinstance(each[-1], ast.ClassDef) for each in self._functions.get(name, ()))
-
-    def _may_be_module(self, name: str) -> bool:
-        """True if a class of the module is one of torch's modules, as far as its bases show, or is of another file."""
-        classes = [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
-        return not classes or any(each.bases for each in classes)
-
-
-def _is_variadic(name: str, function: FunctionNode) -> bool:
-    return any(each is not None and each.arg == name for each in (function.args.vararg, function.args.kwarg))
-
 
 def _given_in(call: ast.Call, parameter: str, at: int) -> list[ast.expr]:
     """What a call gives a parameter, by its name or by its place; all that it gives where that is not in sight."""
     named = [each.value for each in call.keywords if each.arg in (parameter, None)]
-    if at < 0 or any(isinstance(each, ast.Starred) for each in call.args):
+    if any(isinstance(each, ast.Starred) for each in call.args):
         return arguments_of(call)
     return [*named, *call.args[at : at + 1]]
 
