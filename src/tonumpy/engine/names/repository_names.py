@@ -15,21 +15,6 @@ _IMPORTED = r"import(?<!\wimport)\b(?:[^\n(]{0,400}|\s{0,9}\([^)]{0,4000}|[^\n]{
 _MODULE = r"from(?<!\wfrom)\b[^\n]{0,400}\b%s\b|" + _IMPORTED
 
 
-_MENTIONS = _IMPORTED + r"|\.\s*%s\b|import(?<!\wimport)\s*\*"
-
-
-def may_be_imported(module: Module, name: str) -> bool:
-    """True if some other file names the module in an import, and `name` as something imported or an attribute."""
-    if module.filename.endswith(".ipynb"):
-        return False  # what a notebook defines is called in it
-    repository = module.project.repositories.around(module.folder)
-    if repository is None:
-        return False
-    path = os.path.abspath(module.filename)
-    importing = {*repository.naming(os.path.basename(path_of_module(path)), _MODULE)} - {path}
-    return bool(importing) and not importing.isdisjoint(repository.naming(name, _MENTIONS))
-
-
 def main_files_naming(module: Module, name: str) -> list[str]:
     """The scripts of the repository that import the module, and name something."""
     repository = module.project.repositories.around(module.folder)

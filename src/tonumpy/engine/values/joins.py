@@ -183,7 +183,6 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
         _join_made_from(first, second),
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
-        first.written | second.written,
         join_dtype(first.dtype, second.dtype),
         evidence=first.evidence | second.evidence,
         is_moved=first.is_moved or second.is_moved,

@@ -162,7 +162,6 @@ class Instance(NamedTuple):
 
     The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
     `dtype` is what it was cast to as a whole.
-    `written` are the attributes that somebody else than its class has assigned: the class does not tell of these.
     `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
     `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it; or a part of it
     has been moved by others.
@@ -172,7 +171,6 @@ class Instance(NamedTuple):
     arguments: Arguments | None = None
     on_cpu: Fact = None
     requires_grad: Fact = None
-    written: frozenset[str] = frozenset()
     dtype: str | None = None
     real: Instance | None = None
     evidence: AllEvidence = PROVED
