@@ -117,11 +117,11 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
         return NonTensor("storage")
     if name in REFUSING_GRAD:
         return without_grad(as_tensor(receiver), name)
-    if name == "set_":  # takes the memory of another tensor, and its grad
-        both = (receiver, *arguments.values())
-        grad = result_facts(both, True)[1]
-        evidence = rests_on(both, receiver.on_cpu, grad, True, None)
-        return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence)
+    if name == "set_":  # takes the memory of another tensor, and its grad; torch refuses a leaf that requires grad
+        given = (receiver,) if mode is False else arguments.values()
+        grad = result_facts(given, True)[1]
+        evidence = rests_on((receiver, *given), receiver.on_cpu, grad, True, None)
+        return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence, param_taint=have_param_taint(given))
     operator = torch_api.tensor_method(name)
     if operator is None:
         return as_tensor(receiver) if name in ("share_memory_", "rename_") else None
