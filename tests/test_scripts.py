@@ -27,6 +27,7 @@ LONG = {
 ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
+    "tests_of_edits": "test_tests_of_edits",
 }
 PROGRAM = """
 import torch
