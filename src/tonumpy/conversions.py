@@ -155,10 +155,10 @@ class Conversion(NamedTuple):
 
     @property
     def errors_raised(self) -> frozenset[str]:
-        """The classes of errors that it may raise, by its chain alone: habits may be wrong about the value."""
-        of_grad = self.chain.detach is None or self.bit is not None
-        of_device = self.chain.cpu is None or may_lack(self.dtype) or self.layout is not None
-        return frozenset((*((OF_GRAD,) if of_grad else ()), *((OF_DEVICE,) if of_device else ())))
+        """The classes of errors that it may raise."""
+        of_bit = (OF_GRAD,) if self.bit is not None else ()
+        lacks = may_lack(self.dtype) or self.layout is not None
+        return _errors_of_tensor(self).union(of_bit, (OF_DEVICE,) if lacks else ())
 
     @property
     def is_complete(self) -> bool:
@@ -331,8 +331,9 @@ class ImplicitConversion(NamedTuple):
     @property
     def errors_raised(self) -> frozenset[str]:
         """The classes of errors that it may raise."""
-        of_library = (each for _, each in self.errors)
-        return frozenset((OF_GRAD, OF_DEVICE, *of_library, *((self.never,) if self.never else ())))
+        is_plain = self.mixture is None and not self.of_items
+        of_tensor = _errors_of_tensor(self) if is_plain and not self._lacks else frozenset((OF_GRAD, OF_DEVICE))
+        return of_tensor.union((each for _, each in self.errors), (self.never,) if self.never else ())
 
     @property
     def would_cut_gradient(self) -> bool:
@@ -392,6 +393,18 @@ def _without_habits(conversion: _Judged, habits: Collection[str] | None, weak: S
     if (cpu, grad, mode) == (conversion.on_cpu, conversion.requires_grad, conversion.grad_mode):
         return conversion
     return conversion._replace(on_cpu=cpu, requires_grad=grad, grad_mode=mode)
+
+
+def _errors_of_tensor(conversion: Conversion | ImplicitConversion) -> frozenset[str]:
+    """The errors of grad and device that its facts leave open, habits aside: torch asks for the device first.
+
+    Both where none is left, as the facts may be wrong about code that wants an error.
+    """
+    proved = conversion.as_proved()
+    of_device = not _device_is_proved(proved)
+    of_grad = not _grad_is_proved(proved) and not (of_device and proved.on_cpu is False)
+    kinds = (*((OF_GRAD,) if of_grad else ()), *((OF_DEVICE,) if of_device else ()))
+    return frozenset(kinds or (OF_GRAD, OF_DEVICE))
 
 
 def _grad_is_proved(conversion: Conversion | ImplicitConversion) -> bool:

@@ -38,6 +38,7 @@ _CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
+_LOOPS = (ast.For, ast.AsyncFor)
 _MAX_FOLLOWED = 3  # from a function to the calls of it, and so on
 _MAX_USES = 40  # of a function: more cost time, and are not of a test
 
@@ -104,16 +105,18 @@ class WantedErrors:
         return any(self._wants(use, errors, followed + 1) for use in uses)
 
     def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
-        """The uses of the innermost function around a node; of a lambda, those of the names that it gets around it."""
+        """The uses of the innermost function around a node; for a lambda, or lambdas that a loop goes through, those of
+        the names that it gets there."""
         for depth in range(len(path) - 1, 0, -1):
             node = path[depth]
             if isinstance(node, FUNCTIONS) and depth + 1 < len(path) and isinstance(path[depth + 1], ast.stmt):
                 kind = ast.Attribute if isinstance(path[depth - 1], ast.ClassDef) else ast.Name
                 uses = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
                 return uses if len(uses) <= _MAX_USES else []
-            if isinstance(node, ast.Lambda):
+            is_gone_through = isinstance(node, _LOOPS) and node.iter is path[-1]  # by `for job in jobs`
+            if isinstance(node, ast.Lambda) or (is_gone_through and isinstance(path[-1], ast.Name)):
                 own = {id(each) for each in walk(_scope_of(path[:depth]))}
-                names = _names_of_lambda(path[:depth])
+                names = _names_given(path[: depth + 1])
                 return [each for name in names for each in self._loads.get(name, ()) if id(each) in own]
         return []
 
@@ -127,10 +130,10 @@ class WantedErrors:
         return found
 
 
-def _names_of_lambda(around: Path) -> set[str]:
+def _names_given(around: Path) -> set[str]:
     """The names of the variables, of an assignment, a loop or the cases of a test, that a lambda becomes."""
     statement = next(each for each in reversed(around) if isinstance(each, ast.stmt))
-    if isinstance(statement, (ast.Assign, ast.For, ast.AsyncFor)):
+    if isinstance(statement, (ast.Assign, *_LOOPS)):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         return {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
     texts = [each for mark in getattr(statement, "decorator_list", ()) for each in walk(mark)]
@@ -141,7 +144,7 @@ def _is_job(path: Path) -> bool:
     """True for a lambda that a loop goes through to call it: `for job in (lambda: x.numpy(), ...)`."""
     around = path[: next((at for at, each in enumerate(path) if isinstance(each, ast.Lambda)), 0)]
     statement = next((each for each in reversed(around) if isinstance(each, ast.stmt)), None)
-    return isinstance(statement, (ast.For, ast.AsyncFor))
+    return isinstance(statement, _LOOPS)
 
 
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
@@ -178,9 +181,7 @@ def _values_of(name: str, path: Path) -> list[ast.expr] | None:
     """The expressions that a name is bound to in the innermost scope of a path that binds it; None if it may be
     anything: a parameter, or what a loop goes through."""
     for scope in reversed(path):
-        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and name in {
-            each.arg for each in walk(scope.args) if isinstance(each, ast.arg)
-        }:
+        if name in _parameters(scope):
             return None
         if isinstance(scope, (*SCOPES, ast.Module)):
             found = [each for each in statements_of(scope.body) if _binds(each, name)]
@@ -188,6 +189,11 @@ def _values_of(name: str, path: Path) -> list[ast.expr] | None:
                 values = [each.value for each in found if isinstance(each, ast.Assign)]
                 return values if len(values) == len(found) else None
     return []
+
+
+def _parameters(scope: ast.AST) -> set[str]:
+    arguments = walk(scope.args) if isinstance(scope, (*FUNCTIONS, ast.Lambda)) else ()
+    return {each.arg for each in arguments if isinstance(each, ast.arg)}
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
@@ -203,14 +209,21 @@ def _scope_of(path: Path) -> ast.AST:
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
     """The treatment by the items of a `with` of an error in its body, or in an item behind them."""
     places = [at for at, item in enumerate(statement.items) if item is inner]
-    items = statement.items[: places[0]] if places else statement.items
-    for item in reversed(items):
-        call = item.context_expr
+    contexts = [each.context_expr for each in (statement.items[: places[0]] if places else statement.items)]
+    for call in reversed([*contexts, *_entered_before(statement, inner)]):
         if _expects(call, path, catches):
             return "wanted"
         if isinstance(call, ast.Call) and last_name(call.func) == "suppress" and any(map(catches, call.args)):
-            return "dropped"
+            return "wanted" if any(map(_fails, _following(statement.body, inner))) else "dropped"
     return None
+
+
+def _entered_before(statement: ast.With | ast.AsyncWith, inner: ast.AST) -> list[ast.expr]:
+    """The contexts that the statements before one in its block enter: `stack.enter_context(pytest.raises(..))`."""
+    at = next((at for at, each in enumerate(statement.body) if each is inner), 0)
+    calls = [each.value for each in statement.body[:at] if isinstance(each, (ast.Expr, ast.Assign))]
+    entered = [each for each in calls if isinstance(each, ast.Call) and last_name(each.func) == "enter_context"]
+    return [each for call in entered for each in call.args[:1]]
 
 
 def _expects(context: ast.expr, path: Path, catches: Catches, followed: int = 0) -> bool:
@@ -224,12 +237,20 @@ def _expects(context: ast.expr, path: Path, catches: Catches, followed: int = 0)
 
 
 def _expects_inside(call: ast.AST, path: Path, catches: Catches) -> bool:
-    """True for a function of the module that waits for an error: `with raises_for_grad():`, `check_raises(f)`."""
+    """True for a function of the module that waits for an error: `with raises_for_grad():`, `check_raises(f)`; or that
+    calls its parameter to see whether that raises."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return False
     functions = [each for each in getattr(path[0], "body", ()) if isinstance(each, FUNCTIONS)]
     named = [each for each in functions if each.name == call.func.id]
-    return any(_is_expecting(node, catches) for each in named for node in walk(each))
+    return any(
+        _is_expecting(node, catches) or _is_try_out(node, each, catches) for each in named for node in walk(each)
+    )
+
+
+def _is_try_out(node: ast.AST, function: ast.AST, catches: Catches) -> bool:
+    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _parameters(function)
+    return is_called and treatment(path_to(function, node), catches) in ("wanted", "answered")
 
 
 def _is_expecting(node: ast.AST, catches: Catches) -> bool:
@@ -323,7 +344,9 @@ def _is_marked(scope: ast.AST, catches: Catches) -> bool:
     marks: Iterable[ast.expr] = getattr(scope, "decorator_list", ())
     if not isinstance(scope, FUNCTIONS):
         marks = (*marks, *_pytestmark(scope))
-    return any(_is_wanting(node, catches) for mark in marks for node in walk(mark))
+    nodes = [node for mark in marks for node in walk(mark)]
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(_is_wanting(node, catches) for node in nodes if id(node) not in called)
 
 
 @lru_cache(maxsize=2)  # a module may hold thousands of functions
@@ -333,13 +356,14 @@ def _pytestmark(scope: ast.Module | ast.ClassDef) -> list[ast.expr]:
 
 
 def _is_wanting(mark: ast.AST, catches: Catches) -> bool:
-    """`xfail(strict=True)`, `xfail(raises=RuntimeError)`, `expectedFailure`, and `raises(RuntimeError)` of nose."""
+    """True for `xfail`, `xfail(raises=RuntimeError)`, `expectedFailure`, and `raises(RuntimeError)` of nose; not with a
+    condition or with `strict=False`, where the test may pass."""
     if isinstance(mark, (ast.Name, ast.Attribute)):
-        return last_name(mark) == "expectedFailure"
+        return last_name(mark) in ("expectedFailure", "xfail")
     if not isinstance(mark, ast.Call) or last_name(mark.func) != "xfail":
-        return False
+        return _is_expecting(mark, catches)
     named = {keyword.arg: keyword.value for keyword in mark.keywords}
     if "raises" in named:
         return catches(named["raises"])
     strict = named.get("strict")
-    return isinstance(strict, ast.Constant) and strict.value is True
+    return strict.value is True if isinstance(strict, ast.Constant) else not (mark.args or "condition" in named)
