@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.frontends.cli_arguments import _COMMANDS
-from tonumpy.frontends.progress import with_progress
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
@@ -582,18 +581,6 @@ def _on_a_terminal(folder: Path, **environment: str) -> str:
     os.close(ours)
     assert process.wait(30) == 1
     return shown.decode()
-
-
-def test_progress_is_shown_once_it_takes_long(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert list(with_progress(iter("abc"), 3)) == ["a", "b", "c"]
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("tonumpy.frontends.progress.PATIENCE", -1)
-    assert list(with_progress(iter("abc"), 3)) == ["a", "b", "c"]
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "1/3" in err
 
 
 def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:

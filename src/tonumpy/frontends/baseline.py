@@ -10,16 +10,13 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
-from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends.disk import refuse_place, write_text
 from tonumpy.own_files import is_own, read_own
-from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from tonumpy.config import Settings
-    from tonumpy.findings import Finding, Sureness
+    from tonumpy.findings import Finding
     from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
@@ -34,61 +31,38 @@ class Key(NamedTuple):
     line: str
 
 
-class Kept(NamedTuple):
-    """A report without what the baseline has, how much that is, and what the baseline has for nothing."""
-
-    report: Report
-    hidden: int
-    stale: list[Key]
+_Counts = dict[Key, int]
 
 
-class Scope(NamedTuple):
-    """The extent of a run: these files, by the rules that their settings select, down to the confidence asked for.
-
-    `named` are the paths that it was given.
-    """
-
-    named: Sequence[str]
-    files: Sequence[str]
-    settings_of: Callable[[str], Settings]
-
-
-# How often a baseline has a finding, by its confidence.
-_Counts = dict[tuple[Key, "Sureness"], int]
-
-
-def write(path: str, report: Report, scope: Scope) -> int:
-    """Returns the number of findings in it. What there was of what the run has not judged stays."""
+def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
+    """Record the findings and return how many the file holds; entries of other files that still exist stay."""
     refuse_place(path, "baseline")
-    judged = _Judged(path, scope)
+    folder = os.path.dirname(os.path.abspath(path))
+    judged = {_relative(path, each) for each in looked_at}
     before = _read(path) if os.path.exists(path) else {}
-    counts: _Counts = {of: count for of, count in before.items() if not judged(*of)}
+    counts: _Counts = {
+        key: count
+        for key, count in before.items()
+        if key.path not in judged and os.path.exists(os.path.join(folder, key.path))
+    }
     for finding in report.findings:
-        of = _key(path, finding, report), finding.confidence
-        counts[of] = counts.get(of, 0) + 1
-    entries = [
-        {**key._asdict(), "confidence": confidence, "count": count}
-        for (key, confidence), count in sorted(counts.items())
-    ]
+        key = _key(path, finding, report)
+        counts[key] = counts.get(key, 0) + 1
+    entries = [{**key._asdict(), "count": count} for key, count in sorted(counts.items())]
     text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
     write_text(path, text, kind="baseline", replaces=lambda data: is_own(data, _parsed))
     return sum(counts.values())
 
 
 def words_of_written(path: str, count: int, *, is_set: bool) -> str:
-    """What has been written, and the next step; `is_set`: the settings name the file."""
+    """Tell what was written and the next step; `is_set`: the settings name the file."""
     command = "tonumpy check" if is_set else f"tonumpy check --baseline {path}"
     return f"Wrote {path} ({count} finding{'s' * (count != 1)}). Next: `{command}` reports only new ones.\n"
 
 
-def without(path: str, report: Report, scope: Scope) -> Kept:
-    """An entry is stale if the run would have found it, and has found fewer such findings."""
-    judged = _Judged(path, scope)
-    left = dict[Key, int]()
-    unseen = dict[Key, int]()
-    for (key, confidence), count in _read(path).items():
-        left[key] = left.get(key, 0) + count
-        unseen[key] = unseen.get(key, 0) + (0 if judged(key, confidence) else count)
+def without(path: str, report: Report) -> tuple[Report, int]:
+    """The report without the findings of the baseline, and how many these are."""
+    left = _read(path)
     kept = []
     for finding in report.findings:
         key = _key(path, finding, report)
@@ -96,31 +70,7 @@ def without(path: str, report: Report, scope: Scope) -> Kept:
             left[key] -= 1
         else:
             kept.append(finding)
-    stale = [key for key, count in sorted(left.items()) if count > unseen[key]]
-    return Kept(report._replace(findings=kept), len(report.findings) - len(kept), stale)
-
-
-class _Judged:
-    """Tells for a baseline entry if a run would have found it."""
-
-    def __init__(self, path: str, scope: Scope) -> None:
-        self._folder = os.path.dirname(os.path.abspath(path))
-        self._scope = scope
-        self._files = {_relative(path, each) for each in scope.files}
-        self._named = [os.path.abspath(each) for each in scope.named]
-        self._rules = {rule.code: rule for rule in all_rules()}
-
-    def __call__(self, key: Key, confidence: Sureness) -> bool:
-        file = os.path.normpath(os.path.join(self._folder, key.path))
-        if key.path not in self._files and (os.path.exists(file) or not self._is_named(file)):
-            return False
-        settings, rule = self._scope.settings_of(file), self._rules.get(key.code)
-        if rule is not None and not settings.selects(rule):
-            return False
-        return CONFIDENCES.index(confidence) <= CONFIDENCES.index(settings.confidence)
-
-    def _is_named(self, file: str) -> bool:
-        return any(file == each or file.startswith(os.path.join(each, "")) for each in self._named)
+    return report._replace(findings=kept), len(report.findings) - len(kept)
 
 
 def _key(path: str, finding: Finding, report: Report) -> Key:
@@ -145,12 +95,8 @@ def _parsed(path: str, data: bytes) -> _Counts:
         if document["version"] != _VERSION:
             raise ConfigError(f"{path}: no baseline of version {_VERSION}")
         for entry in document["findings"]:
-            of = Key(*(str(entry[field]) for field in Key._fields)), _confidence(entry.get("confidence"))
-            counts[of] = counts.get(of, 0) + int(entry["count"])
+            key = Key(*(str(entry[field]) for field in Key._fields))
+            counts[key] = counts.get(key, 0) + int(entry["count"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path}: no baseline that `tonumpy baseline write` has made: {error!r}") from error
     return counts
-
-
-def _confidence(value: object) -> Sureness:
-    return next((each for each in CONFIDENCES if each == value), "high")  # a former version wrote none

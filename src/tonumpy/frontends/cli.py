@@ -25,15 +25,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import TextIO, TypeVar
+    from typing import TextIO
 
     from tonumpy.config import Configuration
     from tonumpy.frontends.diff_base import DiffBase
     from tonumpy.frontends.outcomes import Outcome
     from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.report import Report
-
-    _T = TypeVar("_T")
 
 MANY = 8  # files: to ask what former runs have found takes 10 ms, as long as to look at a few files
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
@@ -173,18 +171,12 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
 def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
     """The report without the findings of the baseline, and how many these are."""
     report = run.report()
-    configuration = configuration_of(arguments)
-    path = configuration.settings_in("").baseline
+    path = configuration_of(arguments).settings_in("").baseline
     if path is None:
         return report, 0
     from tonumpy.frontends import baseline  # only here: start-up
 
-    scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
-    kept = baseline.without(path, report, scope)
-    for key in kept.stale:
-        text = streams.visible(f"{path}: stale baseline entry: {key.code} in {key.path}: `{key.line}`")
-        streams.write(f"tonumpy: warning: {text}; `tonumpy baseline write` removes it\n", sys.stderr)
-    return kept.report, kept.hidden
+    return baseline.without(path, report)
 
 
 def _baseline(arguments: argparse.Namespace) -> int:
@@ -200,8 +192,7 @@ def _baseline(arguments: argparse.Namespace) -> int:
     if report.errors:
         streams.write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
         return ERRORS
-    scope = baseline.Scope(arguments.paths or [os.curdir], run.looked_at, configuration.settings_of)
-    count = baseline.write(path, report, scope)
+    count = baseline.write(path, report, run.looked_at)
     if not arguments.quiet:
         is_set = arguments.baseline is None and configuration.settings_in("").baseline is not None
         streams.write(baseline.words_of_written(path, count, is_set=is_set), sys.stdout)
@@ -352,7 +343,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 
             tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
             done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
-            outcomes += _told_of(_with_progress(done, len(tasks), arguments), arguments)
+            outcomes += _told_of(done, arguments)
             errors += [error for outcome in outcomes for error in outcome.errors]
         if result_cache is not None:
             _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
@@ -413,7 +404,7 @@ def candidate_files(
 ) -> Iterator[str]:
     """Yield the files that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
-    for path in _with_progress(files, len(files), arguments):
+    for path in files:
         settings = configuration.settings_of(path)
         outcome = result_cache.known(path, settings) if result_cache is not None and known is not None else None
         if outcome is not None and known is not None:
@@ -429,11 +420,3 @@ def candidate_files(
             yield path
         elif result_cache is not None:
             result_cache.keep_nothing(path, settings, data)
-
-
-def _with_progress(items: Iterable[_T], total: int, arguments: argparse.Namespace) -> Iterable[_T]:
-    if arguments.quiet or not sys.stderr.isatty():
-        return items
-    from tonumpy.frontends.progress import with_progress  # only on a terminal: start-up
-
-    return with_progress(items, total)

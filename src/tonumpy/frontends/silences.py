@@ -97,11 +97,10 @@ class Silences:
 
     @cached_property
     def _in_baseline(self) -> frozenset[tuple[object, ...]]:
-        path, file = self._settings.baseline, self._source.filename
+        path = self._settings.baseline
         if path is None:
             return frozenset()
-        scope = baseline.Scope([file], [file], self._configuration.settings_of)
-        return _places(self._report.findings) - _places(baseline.without(path, self._report, scope).report.findings)
+        return _places(self._report.findings) - _places(baseline.without(path, self._report)[0].findings)
 
     @cached_property
     def _unchanged(self) -> frozenset[tuple[object, ...]]:

@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.store import Done, Store
 
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
-_NEEDED = ("distributed", "pyarrow", "psutil")
+_NEEDED = ("distributed", "pyarrow", "psutil", "tqdm")
 _REFRESH = 2.0  # seconds between two looks at what other runs have written
 _AHEAD = 2  # tasks for each worker, so that none waits for the next
 _RARELY = 30.0  # seconds between two lines of progress where there is no terminal
@@ -117,7 +115,9 @@ class _Run:
             client.close(timeout=5)
 
     def _work(self, executor: Executor, workers: int) -> None:
-        from tonumpy.sweep.worker import run_task  # start-up: the libraries may be missing
+        from tqdm import tqdm  # start-up: the libraries may be missing
+
+        from tonumpy.sweep.worker import run_task  # the same
 
         quiet, on_terminal = self._arguments.quiet, sys.stderr.isatty()
         waiting = list(self._targets)
