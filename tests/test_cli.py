@@ -510,21 +510,6 @@ def test_without_a_command_there_is_help(run_tonumpy: RunTonumpy) -> None:
     assert "exit codes:" in result.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("chek", "unknown command `chek`; did you mean `tonumpy check`?"),
-        ("zzz", f"unknown command `zzz`; known are {', '.join(f'`{name}`' for name in _COMMANDS)}"),
-        ("check --fix", "`tonumpy check` has no option `--fix`; use `tonumpy fix`"),
-        ("check --slect TNP1", "`tonumpy check` has no option `--slect`; did you mean `--select`?"),
-        ("check -x", "`tonumpy check` has no option `-x`; `tonumpy check --help` lists them"),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_an_unknown_word_is_answered_by_what_was_meant(run_tonumpy: RunTonumpy, arguments: str, message: str) -> None:
-    assert run_tonumpy(*arguments.split())[:3] == (2, "", f"tonumpy: error: {message}\n")
-
-
 def test_version(run_tonumpy: RunTonumpy) -> None:
     from importlib.metadata import version
 

@@ -597,7 +597,7 @@ def test_tasks_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     swept = finished(process)
     assert (swept.code, swept.out) == (130, "")
-    assert swept.err == "tonumpy: interrupted; the same command goes on where it stopped\n"
+    assert swept.err == "tonumpy: interrupted\n"
     assert 0 < finished_repositories() < count
     until(lambda: not any(each.is_running() and each.status() != "zombie" for each in family))
     swept = sweep("all out")

@@ -283,15 +283,6 @@ def test_git_is_not_looked_for_in_the_folder(entry: str, tmp_path: Path, run_ton
     assert not trap.marker.exists()
 
 
-def test_the_users_own_ignore_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trap = Trap(tmp_path)
-    (tmp_path / "mine").write_text("local_*\n")
-    (tmp_path / "settings").write_text(f"[core]\nexcludesFile = {tmp_path}/mine\n")
-    (trap.repository / "local_settings.py").write_text(MODULE)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
-    assert find_files([str(trap.repository)], Configuration(isolated=True)).files == [str(trap.repository / "m.py")]
-
-
 def test_a_pipe_in_place_of_an_ignore_file_is_not_waited_for(tmp_path: Path) -> None:
     trap = Trap(tmp_path)
     os.mkfifo(trap.repository / ".gitignore")

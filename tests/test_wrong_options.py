@@ -21,21 +21,23 @@ if TYPE_CHECKING:
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 
 WRONG = {
-    "check --confidence lo": "--confidence: expected high, medium or low, found `lo`",
-    "check --confidence=": "--confidence: expected high, medium or low, found ``",
-    "check --color sometimes": "--color: expected auto, always or never, found `sometimes`",
-    "fix --style linkz": "--style: expected links or force, found `linkz`",
-    "rules --output-format xml": "--output-format: expected text or json, found `xml`",
-    "baseline renew": "`tonumpy baseline` has no action `renew`: say `tonumpy baseline write`, which records",
-    "baseline": "say `tonumpy baseline write`, which records the current findings",
-    "explain": "the following arguments are required: CODE; `tonumpy explain --help` shows how",
+    "check --confidence lo": "--confidence: invalid choice: 'lo' (choose from ",
+    "check --confidence=": "--confidence: invalid choice: '' (choose from ",
+    "rules --output-format xml": "--output-format: invalid choice: 'xml' (choose from ",
+    "baseline renew": "action: invalid choice: 'renew' (choose from ",
+    "baseline": "the following arguments are required: action (see `tonumpy baseline --help`)",
+    "explain": "the following arguments are required: CODE (see `tonumpy explain --help`)",
     "check --select TNP1001": "--select: no rule has the code `TNP1001`; did you mean `TNP101`?",
     "check --output-format jsn": "--output-format: unknown format `jsn`",
     "check -j many": "-j/--jobs: expected a number of processes",
     "check --config": "--config: expected one argument",
     "check -q -v": "-v/--verbose: not allowed with argument -q/--quiet",
+    "check -x": "unrecognized arguments: -x (see `tonumpy check --help`)",
+    "check --fix": "unrecognized arguments: --fix; use `tonumpy fix`",
+    "chek": "COMMAND: invalid choice: 'chek' (choose from ",
+    "--chek": "unrecognized arguments: --chek (see `tonumpy --help`)",
     "sweep a b --workers 0": "--workers: expected a number above 0, found `0`",
-    "sweep a b -- --confidence lo": "--confidence: expected high, medium or low, found `lo`",
+    "sweep a b -- --confidence lo": "--confidence: invalid choice: 'lo'",
     "--print-completion dash": "--print-completion: unknown shell `dash`; known are bash, zsh, tcsh",
 }
 

@@ -1,8 +1,7 @@
-"""Ends the program within a second of a signal that asks for it: no process, and no half-written file, is left.
+"""Ends the program soon after a signal that asks for it: no process, and no half-written file, is left.
 
-`raised` turns the first such signal into Interrupted, so that `finally` clauses run; further ones change nothing. What
-still runs after a moment is ended as it is. Worker processes are killed at once, and end by themselves where this
-process is killed.
+The first signal raises Interrupted, so that `finally` clauses run; a second ends the program as it is. Worker processes
+are killed at once, and end by themselves where this process is killed.
 """
 
 from __future__ import annotations
@@ -16,32 +15,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from threading import Timer
     from types import FrameType
 
 SIGNALLED = 128  # and the number of the signal: the exit code, as shells have it
-_PATIENCE = 0.6  # seconds
-_MOMENT = 0.1
+_MOMENT = 0.1  # seconds to wait for a worker that was killed
 _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asks for the end of the program; the text says what is to be known beside that."""
+    """A signal asks for the end of the program; the text says what else is to be known."""
 
 
 class Signals:
-    """The signals that have come to a program.
-
-    `words` are told at the end.
-    """
+    """The signals that have come to a program."""
 
     def __init__(self) -> None:
         self.number = 0  # of the first that came
-        self.words = "interrupted"
+        self.is_patient = True  # False: the first signal ends the program, too
         self._owner = os.getpid()
         self._holders = 0
-        self._is_raised = self._is_told = False
-        self._timer: Timer | None = None
+        self._is_told = False
 
     @property
     def code(self) -> int:
@@ -56,9 +49,8 @@ class Signals:
         """Say once, on standard error, that the program was interrupted."""
         if not self._is_told:
             self._is_told = True
-            text = f"tonumpy: {words or self.words}\n"
             with contextlib.suppress(OSError):
-                os.write(2, text.encode(errors="backslashreplace"))
+                os.write(2, f"tonumpy: {words or 'interrupted'}\n".encode(errors="backslashreplace"))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -68,40 +60,19 @@ class Signals:
             yield
         finally:
             self._holders -= 1
-        if self.number and not self._is_raised:
-            self._is_raised = True
-            raise Interrupted
+        self.check()
 
     def note(self, number: int, _: FrameType | None) -> None:
         if os.getpid() != self._owner:  # a child that has just been forked
             os._exit(SIGNALLED + number)
-        if self.number:
+        is_first, self.number = not self.number, self.number or number
+        kill_workers()
+        if self._holders:
             return
-        self.number = number
-        kill_workers()
-        import threading  # start-up
-
-        sys.unraisablehook = _say_nothing
-        threading.excepthook = _say_nothing  # those that waited for a worker complain
-        self._timer = threading.Timer(_PATIENCE, self._end)
-        self._timer.daemon = True
-        self._timer.start()
-        if not self._holders:
-            self._is_raised = True
+        if is_first and self.is_patient:
             raise Interrupted
-
-    def _end(self) -> None:
-        kill_workers()
         self.tell()
         os._exit(self.code)
-
-    def over(self) -> None:
-        """The program has ended by itself."""
-        if self._timer is not None:
-            import threading
-
-            self._timer.cancel()
-            sys.unraisablehook, threading.excepthook = sys.__unraisablehook__, threading.__excepthook__
 
 
 _current: list[Signals] = []
@@ -130,7 +101,6 @@ def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signa
                     before[number] = signal.signal(number, signals.note)
         yield signals
     finally:
-        signals.over()
         for number, handler in before.items():
             signal.signal(number, handler)
         _current.remove(signals)
@@ -178,7 +148,3 @@ def kill_workers() -> None:
         for worker in workers:
             with contextlib.suppress(OSError, ValueError, AssertionError):
                 worker.kill() if act == "kill" else worker.join(_MOMENT)
-
-
-def _say_nothing(_: object) -> None:
-    pass

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.signals import raised
+from tonumpy.boundary.signals import current, raised
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
@@ -129,9 +129,9 @@ def _watch(arguments: argparse.Namespace) -> int:
 def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase | None]:
     if arguments.diff_base is None:
         return nullcontext()
-    from tonumpy.frontends.diff_base import DiffBase  # only here: start-up
+    from tonumpy.frontends.diff_base import diff_base  # only here: start-up
 
-    return DiffBase(arguments.diff_base)
+    return diff_base(arguments.diff_base)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -310,6 +310,7 @@ def _server(_: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         remedy = "in a clone of tonumpy, run `pip install '.[server]'`"
         raise ConfigError(f"the server needs {error.name}: {remedy}") from error
+    current().is_patient = False  # a thread of it waits for the editor
     return CLEAN if serve() else 1  # the protocol's codes
 
 
@@ -337,7 +338,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
             result_cache = _result_cache(arguments, configuration, command) if len(files) >= MANY else None
             if result_cache is not None:
                 opened.callback(result_cache.close)
-            candidates = list(candidate_files(files, arguments, configuration, errors, result_cache, known))
+            candidates = list(candidate_files(files, configuration, errors, result_cache, known))
         if candidates:
             from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
 
@@ -396,18 +397,17 @@ def _tell(arguments: argparse.Namespace, what: str) -> None:
 
 def candidate_files(
     files: list[str],
-    arguments: argparse.Namespace,
     configuration: Configuration,
     errors: list[SourceError],
-    result_cache: ResultCache | None = None,
-    known: dict[str, Outcome] | None = None,
+    result_cache: ResultCache | None,
+    known: dict[str, Outcome],
 ) -> Iterator[str]:
     """Yield the files that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
     has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
     for path in files:
         settings = configuration.settings_of(path)
-        outcome = result_cache.known(path, settings) if result_cache is not None and known is not None else None
-        if outcome is not None and known is not None:
+        outcome = result_cache.known(path, settings) if result_cache is not None else None
+        if outcome is not None:
             known[path] = outcome
             yield path
             continue

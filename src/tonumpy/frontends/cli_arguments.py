@@ -32,29 +32,18 @@ class _Parser(argparse.ArgumentParser):
     """Reports an error in one line, without the usage of a command that has dozens of options."""
 
     def error(self, message: str) -> NoReturn:
-        if message.endswith(f"are required: {_ACTION}"):
-            message = _SAY_WRITE
-        elif "are required" in message:
-            message = f"{message}; `{self.prog} --help` shows how"
-        raise ConfigError(message.removeprefix("argument "))
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        if action.choices is not None and value not in action.choices:
-            if action.dest == _ACTION:
-                raise ConfigError(f"`tonumpy baseline` has no action `{value}`: {_SAY_WRITE}")
-            from tonumpy.suggestions import either  # only where something is wrong: start-up
-
-            choices = [str(each) for each in action.choices]
-            raise argparse.ArgumentError(action, f"expected {either(choices)}, found `{value}`")
+        if message == "unrecognized arguments: --fix":  # as other linters have it
+            message = f"{message}; use `tonumpy fix`"
+        raise ConfigError(f"{message.removeprefix('argument ')} (see `{self.prog} --help`)")
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """`command` names the command. An option that was not given is None or False, so that a file may decide."""
     parser, parsers = _parser(argv)
-    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
-        raise ConfigError(_unknown_command(argv[0]))
     own, rest = _split(argv, parsers)
     arguments, unknown = parser.parse_known_args(own)
+    if unknown:
+        parsers.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if arguments.command == "sweep":
         arguments.check_options = rest
     elif arguments.command == "rehearse":
@@ -65,12 +54,10 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if "config" in arguments:
         given = arguments.config or ()
         arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
-    if unknown:
-        raise ConfigError(_unknown_option(arguments.command, unknown[0].partition("=")[0]))
     return arguments
 
 
-def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, argparse.ArgumentParser]]:
+def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, _Parser]]:
     """The parser, and that of each command; only the options of the command that is meant are added."""
     parser = _Parser(
         prog="tonumpy",
@@ -102,7 +89,7 @@ def _file_of(given: Sequence[str | Choices]) -> str | None:
     return files[0] if files else None
 
 
-def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) -> tuple[Sequence[str], Sequence[str]]:
+def _split(argv: Sequence[str], parsers: Mapping[str, _Parser]) -> tuple[Sequence[str], Sequence[str]]:
     """Split off the words behind `--`: options of another command in `tonumpy sweep`, a program in `tonumpy
     rehearse`, which needs no `--` before it."""
     if argv[:1] == ["rehearse"]:
@@ -112,30 +99,6 @@ def _split(argv: Sequence[str], parsers: Mapping[str, argparse.ArgumentParser]) 
     else:
         at = argv.index("--") if argv[:1] == ["sweep"] and "--" in argv else len(argv)
     return argv[:at], argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
-
-
-def _unknown_command(word: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, _COMMANDS, n=1)
-    known = f"known are {', '.join(f'`{each}`' for each in _COMMANDS)}"
-    return f"unknown command `{word}`; {f'did you mean `tonumpy {close[0]}`?' if close else known}"
-
-
-def _unknown_option(command: str, word: str) -> str:
-    from difflib import get_close_matches
-
-    if word == "--fix":  # as other linters have it
-        return f"`tonumpy {command}` has no option `{word}`; use `tonumpy fix`"
-    close = get_close_matches(word, _options_of(command), n=1) if word.startswith("--") else []
-    meant = f"did you mean `{close[0]}`?" if close else f"`tonumpy {command} --help` lists them"
-    return f"`tonumpy {command}` has no option `{word}`; {meant}"
-
-
-def _options_of(command: str) -> list[str]:
-    parser = argparse.ArgumentParser()
-    _COMMANDS[command][1](parser)
-    return [option for action in parser._actions for option in action.option_strings]
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
@@ -175,12 +138,8 @@ def _add_fix(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
 
 
-_ACTION = "action"
-_SAY_WRITE = "say `tonumpy baseline write`, which records the current findings"
-
-
 def _add_baseline(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(_ACTION, choices=("write",), help="write the current findings to the baseline file")
+    parser.add_argument("action", choices=("write",), help="write the current findings to the baseline file")
     _add_files(parser)
     _add_selection(parser)
     _add_run(parser)

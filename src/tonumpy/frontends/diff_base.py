@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
@@ -17,7 +17,7 @@ from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Iterator
 
     from tonumpy.findings import Finding
     from tonumpy.report import Report
@@ -27,82 +27,40 @@ _AS_THEY_ARE = ("--no-ext-diff", "--no-textconv", "--no-color", "--text", "--uni
 _CHANGED_FILES = ("diff-index", "--cached", "-z", "--find-renames", "--no-ext-diff")
 
 
-class DiffBase(AbstractContextManager["DiffBase"]):
-    """The commit at which a branch has left `revision`; ConfigError if the current repository has no such commit."""
-
-    def __init__(self, revision: str) -> None:
-        self._revision = revision
-        self._stack = ExitStack()
-        self._bases: dict[str, _Base | None] = {}
-        if not revision:  # of a variable that is not set
-            raise ConfigError("--diff-base: no commit is named")
-        top = root_of(os.curdir)
-        if top is None:
-            raise ConfigError("--diff-base: the current folder is in no git repository")
+@contextmanager
+def diff_base(revision: str) -> Iterator[DiffBase]:
+    """The commit at which the branch has left `revision`; ConfigError if the current repository has no such commit."""
+    top = root_of(os.curdir)
+    if not revision:  # of a variable that is not set
+        raise ConfigError("--diff-base: no commit is named")
+    if top is None:
+        raise ConfigError("--diff-base: the current folder is in no git repository")
+    with tempfile.TemporaryDirectory(prefix="tonumpy-", ignore_cleanup_errors=True) as folder:
         try:
-            self._bases[top] = self._base(top)
+            yield DiffBase(Repository(folder, top), revision, top)
         except RepositoryError as error:
-            self._stack.close()
             raise ConfigError(f"--diff-base {revision}: {error}") from error
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
 
-    def only_new(self, report: Report) -> tuple[Report, int]:
-        """The report with the findings that are on a changed line, and how many are on none."""
-        rows: dict[str, list[range] | None] = {}
-        files: dict[str, list[str]] = {}
-        for filename in {finding.filename for finding in report.findings}:
-            top = root_of(os.path.dirname(real_path(filename)))
-            rows[filename] = None
-            if top is not None:
-                files.setdefault(top, []).append(filename)
-        for top, filenames in files.items():
-            rows |= self._changed_rows(top, filenames, report)
-        kept = [finding for finding in report.findings if _is_new(finding, rows[finding.filename])]
-        return report._replace(findings=kept), len(report.findings) - len(kept)
-
-    def _changed_rows(self, top: str, filenames: list[str], report: Report) -> dict[str, list[range] | None]:
-        """By file; None for one that is new, or in a repository without such a commit."""
-        if top not in self._bases:
-            try:
-                self._bases[top] = self._base(top)
-            except RepositoryError:  # a repository in the repository
-                self._bases[top] = None
-        base = self._bases[top]
-        if base is None or report.read is None:
-            return {}
-        paths = {os.fsencode(os.path.relpath(real_path(name), top)): name for name in filenames}
-        try:
-            found = base.changed_rows({path: report.read(name) for path, name in paths.items()})
-        except RepositoryError as error:
-            raise ConfigError(f"--diff-base {self._revision}: {error}") from error
-        return {name: found[path] for path, name in paths.items()}
-
-    def _base(self, top: str) -> _Base:
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tonumpy-", ignore_cleanup_errors=True))
-        return _Base(Repository(folder, top), self._revision, top)
-
-
-def _is_new(finding: Finding, rows: list[range] | None) -> bool:
-    start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)  # in the JSON of a notebook
-    return rows is None or any(each.start <= end.row and start.row < each.stop for each in rows)
-
-
-class _Base:
-    """The commit of one repository that its files are compared with."""
+class DiffBase:
+    """The commit that the files of a repository are compared with."""
 
     def __init__(self, repository: Repository, revision: str, top: str) -> None:
         self._run = repository.run
         self._top = top
         self._commit = repository.commit(revision)
-        try:
-            head = repository.commit("HEAD")
-            self._commit = self._run("merge-base", self._commit, head).decode().strip()
-        except RepositoryError:
-            pass  # no common history in sight, as in a shallow clone
+        with suppress(RepositoryError):  # no common history in sight, as in a shallow clone
+            self._commit = self._run("merge-base", self._commit, repository.commit("HEAD")).decode().strip()
+
+    def only_new(self, report: Report) -> tuple[Report, int]:
+        """The report with the findings that are on a changed line, and how many are on none."""
+        assert report.read is not None
+        names = {finding.filename for finding in report.findings}
+        paths = {name: os.fsencode(os.path.relpath(real_path(name), self._top)) for name in names}
+        own = {path: report.read(name) for name, path in paths.items() if root_of(_folder(name)) == self._top}
+        rows = self.changed_rows(own) if own else {}
+        kept = [finding for finding in report.findings if _is_new(finding, rows.get(paths[finding.filename]))]
+        return report._replace(findings=kept), len(report.findings) - len(kept)
 
     def changed_rows(self, files: dict[bytes, bytes]) -> dict[bytes, list[range] | None]:
         """The changed rows of files with their content now; None for a file that the commit does not hold.
@@ -134,3 +92,13 @@ class _Base:
         found = self._run("diff", *_AS_THEY_ARE, before, after)
         hunks = ((int(start), int(count or b"1")) for start, count in _HUNK.findall(found))
         return [range(start, start + count) for start, count in hunks if count]
+
+
+def _folder(filename: str) -> str:
+    return os.path.dirname(real_path(filename))
+
+
+def _is_new(finding: Finding, rows: list[range] | None) -> bool:
+    """True on a changed line, and in a file that is new or in another repository (`rows` is None)."""
+    start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)  # in the JSON of a notebook
+    return rows is None or any(each.start <= end.row and start.row < each.stop for each in rows)

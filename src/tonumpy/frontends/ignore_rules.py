@@ -1,4 +1,4 @@
-"""git's ignore rules for a folder: .gitignore files, .git/info/exclude and the user's own file, without git.
+"""git's ignore rules for a folder: .gitignore files and .git/info/exclude, without git.
 
 git itself is not asked: a repository's configuration names programs that git would run. As in ruff, a file that matches
 is ignored although git tracks it.
@@ -7,7 +7,6 @@ is ignored although git tracks it.
 from __future__ import annotations
 
 import os
-import re
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
@@ -16,7 +15,6 @@ from tonumpy.boundary.paths import root_of
 from tonumpy.text.reading import read_regular
 
 _MAX_BYTES = 1_000_000  # of an ignore file
-_EXCLUDES_FILE = re.compile(r"(?im)^\s*excludesfile\s*=\s*(.+?)\s*$")
 
 
 class _Rules(NamedTuple):
@@ -47,9 +45,8 @@ class IgnoreRules:
 
     @classmethod
     def _of_repository(cls, root: str) -> IgnoreRules:
-        files = (_users_file(), os.path.join(_common_folder(root), "info", "exclude"))
-        found = tuple(rules for path in files if path for rules in _read(path, root))
-        return cls((*found, *_read(os.path.join(root, ".gitignore"), root)))
+        own = _read(os.path.join(root, ".git", "info", "exclude"), root)
+        return cls((*own, *_read(os.path.join(root, ".gitignore"), root)))
 
     def inside(self, folder: str) -> IgnoreRules:
         """The rules in a folder of the one these hold for; a repository in a repository begins anew."""
@@ -77,33 +74,3 @@ def _read(path: str, folder: str) -> list[_Rules]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     spec = GitIgnoreSpec.from_lines(lines)
     return [_Rules(folder, spec)] if lines else []
-
-
-def _common_folder(root: str) -> str:
-    """The folder that the worktrees of a repository share: `.git` may be a file that names another folder."""
-    own = _named_by(os.path.join(root, ".git"), "gitdir: ") or os.path.join(root, ".git")
-    return _named_by(os.path.join(own, "commondir")) or own
-
-
-def _named_by(path: str, before: str = "") -> str | None:
-    try:
-        text = os.fsdecode(read_regular(path, 4096)).rstrip("\r\n")
-    except OSError:
-        return None
-    if not text.startswith(before) or "\0" in text:
-        return None
-    return os.path.normpath(os.path.join(os.path.dirname(path), text.removeprefix(before)))
-
-
-def _users_file() -> str | None:
-    """The `core.excludesFile` of the user's own settings, or git's default for it."""
-    own = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    named = os.environ.get("GIT_CONFIG_GLOBAL")
-    for path in (named,) if named else (os.path.expanduser("~/.gitconfig"), os.path.join(own, "git", "config")):
-        try:
-            match = _EXCLUDES_FILE.search(read_regular(path, _MAX_BYTES).decode("utf-8", "replace"))
-        except OSError:
-            continue
-        if match is not None:
-            return os.path.expanduser(match[1].strip('"'))
-    return os.path.join(own, "git", "ignore")

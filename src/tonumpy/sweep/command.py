@@ -45,7 +45,6 @@ def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
         raise ConfigError("sweep needs an operating system that can fork processes")
     from tonumpy.sweep.store import Store  # start-up: the libraries may be missing
 
-    current().words = f"interrupted; {_GOES_ON}"
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:
         os.makedirs(arguments.patches, exist_ok=True)
@@ -117,7 +116,7 @@ class _Run:
     def _work(self, executor: Executor, workers: int) -> None:
         from tqdm import tqdm  # start-up: the libraries may be missing
 
-        from tonumpy.sweep.worker import run_task  # the same
+        from tonumpy.sweep.worker import run_task  # the same: start-up
 
         quiet, on_terminal = self._arguments.quiet, sys.stderr.isatty()
         waiting = list(self._targets)
