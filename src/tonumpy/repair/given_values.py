@@ -38,7 +38,7 @@ _OF_ARRAYS = frozenset(
     " ravel squeeze transpose swapaxes repeat round clip conj copy sort item tolist astype trace diagonal take nonzero"
     " pop get values items keys".split()
 )
-_PASSING = frozenset("sum max min abs list tuple sorted reversed round iter next copy deepcopy".split())
+_PASSING = frozenset("max min abs list tuple sorted reversed round iter next copy deepcopy".split())
 _TORCH = ("torch", "F", "nn")
 _NO_TENSORS = frozenset("tolist item numpy size dim numel".split())
 
@@ -53,7 +53,8 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
     if names > _MAX_NAMES:
         return False
     if isinstance(node, ast.Call):
-        return all(_is_free(each, path, names) for each in _passed_on(node))
+        is_sum = _is_name(node.func, "sum")  # of nothing: the number 0
+        return not is_sum and all(_is_free(each, path, names) for each in _passed_on(node, path))
     if isinstance(node, ast.Attribute):
         if node.attr in _VIEWS:
             return _is_free(node.value, path, names)
@@ -63,10 +64,12 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
     return all(_is_free(each, path, names) for each in _parts_of(node))
 
 
-def _passed_on(call: ast.Call) -> list[ast.expr]:
+def _passed_on(call: ast.Call, path: Sequence[ast.AST]) -> list[ast.expr]:
     """What decides whether a call gives a tensor; nothing where it gives one in any case, or what it likes."""
     function = call.func
     if isinstance(function, ast.Attribute):
+        if _is_name(function.value, "self") and _is_overridden(function.attr, path):
+            return [function]
         is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
         return [function.value] if function.attr in _OF_ARRAYS and not is_of_library else []
     return call.args if isinstance(function, ast.Name) and function.id in _PASSING else []
@@ -95,17 +98,41 @@ def _is_name_free(node: ast.Name, path: Sequence[ast.AST], names: int) -> bool:
             return _is_tested(parameter.arg, path[depth:])
         if values:
             return True
-    return True
+    is_in_function = any(isinstance(each, (*FUNCTIONS, ast.Lambda)) for each in path)
+    return not is_in_function or not _is_container_of_module(node.id, path[0])
+
+
+def _is_container_of_module(name: str, tree: ast.AST) -> bool:
+    """True for a list or dict that a module makes: others may put something else into it before a function runs."""
+    values = (value for statement in getattr(tree, "body", ()) for value in _bindings(statement, name))
+    return any(isinstance(each, (ast.Dict, ast.DictComp, ast.List, ast.ListComp)) for each in values)
 
 
 def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
-    """True if a class annotates an attribute of its own as a tensor, or puts nothing but tensors there."""
+    """True if a class annotates an attribute of its own as a tensor, or all that the module puts there is one."""
+    owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
+    if owner is None or _is_overridden(name, path):
+        return False
+    declared = _declared_in(owner, name)
+    if declared is not None:
+        return declared
+    writes = list(_writes_in(owner, name))
+    return bool(writes) and all(map(_is_made_by_torch, (*writes, *_writes_outside(path[0], name))))
+
+
+def _is_overridden(name: str, path: Sequence[ast.AST]) -> bool:
+    """True if a subclass in the module has a method or an attribute of its own in place of that of `self`."""
     owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
     if owner is None:
         return False
-    declared = _declared_in(owner, name)
-    writes = list(_writes_in(owner, name))
-    return declared if declared is not None else bool(writes) and all(map(_is_made_by_torch, writes))
+    names, classes = {owner.name}, [each for each in walk(path[0]) if isinstance(each, ast.ClassDef)]
+    for each in classes:  # a base stands before its subclasses
+        if any(last_name(base) in names for base in each.bases):
+            names.add(each.name)
+            own = (statement.name for statement in each.body if isinstance(statement, FUNCTIONS))
+            if name in own or any(True for _ in _writes_in(each, name)):
+                return True
+    return False
 
 
 def _parts_of(node: ast.expr) -> list[ast.expr]:
@@ -190,7 +217,7 @@ def _is_any(annotation: ast.expr) -> bool:
 
 
 def _names_tensor(annotation: ast.expr) -> bool:
-    """True if an annotation allows nothing but a tensor, or None, which NumPy makes no array of that anybody wants."""
+    """True if an annotation allows nothing but a tensor, or None: `Optional` mostly says what is tested elsewhere."""
     if isinstance(annotation, ast.Constant):
         if annotation.value is None:
             return True
@@ -272,6 +299,17 @@ def _writes_in(owner: ast.ClassDef, name: str) -> Iterator[ast.expr]:
                 yield node.value
             elif isinstance(target, ast.Tuple) and any(_names(each, name) for each in target.elts):
                 yield target  # which is no tensor: a part of it is not plain to see
+
+
+def _writes_outside(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """The values that others than `self` give to an attribute of this name, by assignment or by `setattr`."""
+    for node in walk(tree):
+        if isinstance(node, ast.Assign):
+            targets = (each for each in node.targets if isinstance(each, ast.Attribute) and each.attr == name)
+            yield from (node.value for each in targets if not _is_name(each.value, "self"))
+        elif isinstance(node, ast.Call) and _is_name(node.func, "setattr") and len(node.args) == 3:
+            key = node.args[1]
+            yield from [node.args[2]] if not isinstance(key, ast.Constant) or key.value == name else []
 
 
 def _names(target: ast.expr, name: str) -> bool:
