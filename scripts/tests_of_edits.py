@@ -42,7 +42,8 @@ def main() -> int:
             shutil.copytree(arguments.repository, copy, ignore=_IGNORED, symlinks=True)
         _run(after, "-m", "tonumpy", "fix", "--no-cache", *arguments.fix_option, ".")
         edited = edited_rows(before, after)
-        old = outcomes(before, [], "--cov=.", "--cov-context=test", "--cov-report=", *arguments.pytest)
+        coverage = ("--cov=.", "--cov-context=test", "--cov-report=", f"--cov-config={os.devnull}")
+        old = outcomes(before, [], *coverage, *arguments.pytest)
         reached = tests_by_row(before, edited)
         tests = sorted(set().union(*reached.values()))
         rows = sum(map(len, edited.values()))
@@ -94,9 +95,10 @@ def tests_by_row(copy: Path, edited: dict[str, set[int]]) -> dict[tuple[str, int
 def outcomes(copy: Path, picked: list[str], *arguments: str) -> dict[str, str]:
     """The outcome of each test that pytest runs, of the picked ones if any: passed, failed or skipped."""
     (copy / _REPORT).write_text(json.dumps(picked), "utf-8")
-    _run(copy, "-m", "pytest", "-q", "-p", Path(__file__).stem, "-p", "no:cacheprovider", *arguments)
+    options = ("-q", "--continue-on-collection-errors", "-p", Path(__file__).stem, "-p", "no:cacheprovider")
+    _run(copy, "-m", "pytest", *options, *arguments)
     found = json.loads((copy / _REPORT).read_text("utf-8"))
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else sys.exit("pytest did not run to its end")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

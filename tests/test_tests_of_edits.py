@@ -121,3 +121,9 @@ def test_no_test_executes_an_edited_line(repository: Path) -> None:
         "3 edited lines in 1 files, 0 of them executed by 0 tests\n0 executed, 0 skipped, 0 missing\n"
     ), done.stderr
     assert done.returncode == 0
+
+
+def test_tests_that_cannot_be_run(repository: Path) -> None:
+    done = compare(repository, "--", "--no-such-option")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "pytest did not run to its end" in done.stderr
