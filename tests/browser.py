@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ class Browser:
     def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._address + path, data, {"Content-Type": "application/json"})
-        with _HERE.open(request, timeout=60) as answer:
+        with _HERE.open(request, timeout=PATIENCE) as answer:
             return json.load(answer)["value"]
 
     def open(self, url: str) -> None:
@@ -79,8 +80,8 @@ def browser(profile: Path) -> Iterator[Browser]:
             yield window
         finally:
             request = urllib.request.Request(f"http://127.0.0.1:{port}/session/{session}", method="DELETE")
-            _HERE.open(request, timeout=30).close()
+            _HERE.open(request, timeout=PATIENCE).close()
     finally:
         driver.terminate()
-        driver.wait(10)
+        driver.wait(PATIENCE)
         driver.stdout.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
 from fixture_format import FOLDER
+from time_limits import PATIENCE
 
 from tonumpy.engine.names import repository
 from tonumpy.engine.names.reads import NameSearch
@@ -51,7 +52,7 @@ def run_tonumpy(tmp_path: Path) -> RunTonumpy:
             env=inherited | environment,
             input=stdin,
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         return Result(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr), done.stdout)
 

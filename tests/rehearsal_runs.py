@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs real torch")
-MOST = 600  # seconds; a run takes a few, and more where many processes import torch
 LEARN = "import torch\n\nweight = torch.ones(2, requires_grad=True)\n"
 
 
@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
 def tonumpy(folder: Path, *arguments: str) -> Result:
     done = subprocess.run(
-        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=MOST
+        [sys.executable, "-m", "tonumpy", *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

@@ -12,6 +12,8 @@ import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
+from time_limits import PATIENCE
+
 _RUN = """
 import json, runpy, sys
 from tonumpy.rehearsal.standin import pretend
@@ -66,7 +68,7 @@ def run(text: str, folder: Path, *arguments: str, device: str = "cuda", stop: bo
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     told = tuple(

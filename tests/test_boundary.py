@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from time_limits import PATIENCE
 
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.paths import private_folder
@@ -42,7 +43,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def git(*arguments: str, folder: Path) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, timeout=60)
+    subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, timeout=PATIENCE)
 
 
 # a file is written
@@ -93,7 +94,9 @@ def test_a_baseline_replaces_nothing_but_a_baseline(name: str, tmp_path: Path, r
 def test_a_full_disk_loses_neither_the_old_baseline_nor_the_old_report(tmp_path: Path) -> None:
     def run(options: str, limit: str = "") -> int:
         command = f"{limit} '{sys.executable}' -m tonumpy {options}"
-        return subprocess.run(["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=60).returncode
+        return subprocess.run(
+            ["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=PATIENCE
+        ).returncode
 
     (tmp_path / "m.py").write_text(CODE)
     assert run("baseline write .") == 0
@@ -413,7 +416,7 @@ def test_the_time_for_folders_in_one_another_does_not_grow_with_their_square(tmp
     git("init", "-q", ".", folder=tmp_path)
     _deep(tmp_path, files=True)
     command = f"ulimit -t 10; exec '{sys.executable}' -m tonumpy check -q --show-files ."
-    done = subprocess.run(["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     assert (done.returncode, done.stdout.count(".py\n"), done.stderr) == (0, DEPTH, "")
 
 

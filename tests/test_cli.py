@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from time_limits import PATIENCE
 
 from tonumpy.frontends.cli_arguments import _COMMANDS
 from tonumpy.rules import all_rules
@@ -555,7 +556,7 @@ def _on_a_terminal(folder: Path, **environment: str) -> str:
     process = subprocess.Popen(command, cwd=folder, env=inherited | environment, stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
-    while select.select([ours], [], [], 30)[0]:
+    while select.select([ours], [], [], PATIENCE)[0]:
         try:
             piece = os.read(ours, 65536)
         except OSError:  # Linux tells so that the other end is closed
@@ -564,7 +565,7 @@ def _on_a_terminal(folder: Path, **environment: str) -> str:
             break
         shown += piece
     os.close(ours)
-    assert process.wait(30) == 1
+    assert process.wait(PATIENCE) == 1
     return shown.decode()
 
 
@@ -594,7 +595,7 @@ def test_an_interruption_ends_without_a_traceback(tmp_path: Path) -> None:
                 break
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(PATIENCE) == 130
         assert b"Traceback" not in process.stderr.read()
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from time_limits import PATIENCE
 
 BEFORE = "import torch\r\n\r\n\r\ndef f(x: torch.Tensor):\r\n    return x.numpy()  # é\r\n"
 AFTER = BEFORE.replace("x.numpy()", "x.detach().cpu().numpy()")
@@ -22,7 +23,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 

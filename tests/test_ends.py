@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from rehearsal_runs import needs_torch
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = needs_torch
-MOST = 120  # seconds; a run takes a few
 
 THREADS = """\
 import asyncio, atexit, socket, threading, time, weakref
@@ -134,7 +134,7 @@ print("end")
 
 
 def _run(folder: Path, *words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=MOST)
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -45,7 +45,7 @@ print(type(array).__name__)
 @needs_torch
 def test_only_the_first_line_is_told(tmp_path: Path) -> None:
     (tmp_path / "cascade.py").write_text(CASCADE)
-    plain = subprocess.run([sys.executable, "cascade.py"], cwd=tmp_path, capture_output=True, text=True, timeout=180)
+    plain = subprocess.run([sys.executable, "cascade.py"], cwd=tmp_path, capture_output=True, text=True)
     assert plain.returncode == 0, plain.stderr
     result = rehearse(tmp_path, "--", "cascade.py")
     rows = [row for row, line in enumerate(CASCADE.splitlines(), 1) if "# fault" in line]

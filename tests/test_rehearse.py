@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from readme import block
 from rehearsal_runs import LEARN, Result, needs_torch, rehearse, tonumpy
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -445,7 +446,7 @@ def run_pytest(tmp_path: Path) -> Callable[..., Result]:
 
     def run(*arguments: str) -> Result:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -518,6 +519,6 @@ def test_the_page_says_what_is_shown(learned: Path, name: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=180,
+        timeout=PATIENCE,
     )
     assert run.stdout == shown

@@ -16,6 +16,7 @@ import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.protocol import default_converter
+from time_limits import PATIENCE, under_load
 
 from tonumpy import check_source, fix_source
 
@@ -440,9 +441,9 @@ def test_what_is_asked_for_in_vain_is_cancelled_and_the_answer_is_quick(tmp_path
                 window.edited(uri, version, f"{SAFE}# {version}\n")
                 while window.diagnostics[uri].version != version:
                     window.told.clear()
-                    await asyncio.wait_for(window.told.wait(), 20)
+                    await asyncio.wait_for(window.told.wait(), PATIENCE)
                 times.append(time.perf_counter() - start)
-            assert sorted(times)[5] < 1, times  # a tenth of that on a machine that does nothing else
+            assert sorted(times)[5] < under_load(1), times
 
     run(talk())
 
@@ -480,7 +481,7 @@ def test_the_exit_code_of_the_server_is_that_of_the_protocol(
         cwd=tmp_path,
         input=b"".join(_spoken(*said)),
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr and b"error" not in done.stderr, done.stderr.decode()

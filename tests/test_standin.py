@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from time_limits import PATIENCE
 
 pytest.importorskip("torch")
 
@@ -127,7 +128,7 @@ RESTORED = """
 def test_torch_is_as_it_was_afterwards(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(RESTORED), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["as it was"] * 3
@@ -477,6 +478,6 @@ def test_a_function_that_was_imported_before_carries_marks(tmp_path: Path) -> No
         "import torch\nfrom torch import relu\n\ndef run():\n    print(relu(torch.ones(2, device='cuda')).device)\n"
     )
     done = subprocess.run(
-        [sys.executable, "early.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "early.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.stdout == "cuda:0\n", done.stderr

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from time_limits import PATIENCE
 
 pytest.importorskip("torch")
 
@@ -16,7 +17,7 @@ TESTS = Path(__file__).parent
 
 def _run(*command: str) -> str:
     done = subprocess.run(
-        [sys.executable, *command], cwd=TESTS, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *command], cwd=TESTS, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     if "no toolchain" in done.stderr:
         pytest.skip(done.stderr.strip())

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ CALL = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 def run(command: str, folder: Path) -> tuple[int, str]:
     """The exit code and what is said on standard error, `tonumpy` being the command."""
     command = command.replace("tonumpy", f"{sys.executable} -m tonumpy", 1)
-    done = subprocess.run(["sh", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     return done.returncode, done.stderr
 
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,7 +88,7 @@ class Ask:
         self._scratch = scratch
 
     def __call__(
-        self, source: object, revision: str | None = None, seconds: float = 60.0, memory: int = 2**31
+        self, source: object, revision: str | None = None, seconds: float = PATIENCE, memory: int = 2**31
     ) -> Reply:
         reply = run_task(Request(Target("r", str(source), revision), Orders((), None, seconds, memory)))
         assert os.listdir(self._scratch) == []
@@ -250,10 +251,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         for each in (nannies, scheduler):
             each.kill()  # the workers end when the process that keeps them alive does
         for each in (nannies, scheduler):
-            each.wait(20)
+            each.wait(PATIENCE)
 
 
-def until(said: Callable[[], object], seconds: float = 60.0) -> None:
+def until(said: Callable[[], object], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not said():
         assert time.monotonic() < end, "in vain"
@@ -299,7 +300,7 @@ class Sweep:
 
 
 def finished(process: subprocess.Popen[bytes]) -> Swept:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=PATIENCE)
     return Swept(process.returncode, out.decode(), err.decode())
 
 
@@ -474,7 +475,7 @@ def test_nothing_is_left_among_the_temporary_files(tmp_path: Path) -> None:
     (tmp_path / "temporary").mkdir()
     command = [sys.executable, "-m", "tonumpy", "sweep", "--workers", "1", "list.txt", "out"]
     environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 1, done.stderr
     assert os.listdir(tmp_path / "temporary") == []
 

@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from rehearsal_runs import MOST, needs_torch, tonumpy
+from rehearsal_runs import needs_torch, tonumpy
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +68,7 @@ for _ in torch.utils.data.DataLoader(Broken(), num_workers=1):
 def test_warnings_and_errors_are_those_of_torch(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(WARNS)
     alone = subprocess.run(
-        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=MOST, check=False
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     rehearsed = tonumpy(tmp_path, "rehearse", "-q", "-o", "report.txt", "program.py")
     assert (rehearsed.code, rehearsed.out) == (alone.returncode, alone.stdout), rehearsed.err

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from time_limits import PATIENCE
 
 from tonumpy.config import Configuration
 from tonumpy.frontends.files import find_files
@@ -55,7 +56,7 @@ class Trap:
         """What becomes of it is of no interest: many a trap makes git fail."""
         command = ["git", *IDENTITY, *arguments]
         where = folder or self.repository
-        subprocess.run(command, cwd=where, input=standard_input.encode(), capture_output=True, timeout=60)
+        subprocess.run(command, cwd=where, input=standard_input.encode(), capture_output=True, timeout=PATIENCE)
 
     def configure(self, text: str, path: Path | None = None) -> None:
         with open(path or self.configuration, "a") as stream:

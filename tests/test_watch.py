@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from time_limits import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from conftest import RunTonumpy
 
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
-PATIENCE = 60
 
 
 class Watcher:
@@ -32,19 +32,19 @@ class Watcher:
                 stderr=subprocess.STDOUT,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
-        self._seen = 0
 
-    def told(self) -> str:
-        """What the next run says."""
+    def tells(self, words: str, path: Path | None = None, text: str = "") -> bool:
+        """Whether it says these words, after a text is written to a path."""
+        known = len(self.log())
+        if path is not None:
+            path.write_text(text)
         until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            text = self._log.read_text()[self._seen :]
-            if "watching for changes" in text:
-                time.sleep(0.5)  # before the watch has begun, a change would be none
-                self._seen = len(self._log.read_text())
-                return text
+        while words not in self.log()[known:] and self.process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
-        pytest.fail(f"no run: {self._log.read_text()}")
+        return words in self.log()[known:]
+
+    def log(self) -> str:
+        return self._log.read_text()
 
 
 @pytest.fixture
@@ -58,22 +58,21 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_a_change_of_a_module_or_of_the_settings(folder: Path) -> None:
     (folder / "a.py").write_text(SAFE)
     watcher = Watcher(folder, "--show-evidence")
+    settings = folder / "pyproject.toml"
     try:
-        assert "a.py:5:14: TNP101 " in watcher.told()
-        (folder / "a.py").write_text(f"\n{SAFE}")
-        assert "a.py:6:14: TNP101 " in watcher.told()
-        (folder / "b.py").write_text(SAFE)
-        assert "b.py:5:14: TNP101 " in watcher.told()
-        (folder / "pyproject.toml").write_text("[tool.tonumpy]\nselect = ['TNP1021']\n")
-        assert "pyproject.toml: [tool.tonumpy] select: no rule has the code" in watcher.told()
-        (folder / "pyproject.toml").write_text("[tool.tonumpy]\nselect = ['TNP102']\n")
-        assert "All checks passed!" in watcher.told()
+        assert watcher.tells("watching for changes")
+        assert "a.py:5:14: TNP101 " in watcher.log()
+        assert watcher.tells("a.py:6:14: TNP101 ", folder / "a.py", f"\n{SAFE}")
+        assert watcher.tells("b.py:5:14: TNP101 ", folder / "b.py", SAFE)
+        told = "pyproject.toml: [tool.tonumpy] select: no rule has the code"
+        assert watcher.tells(told, settings, "[tool.tonumpy]\nselect = ['TNP1021']\n")
+        assert watcher.tells("All checks passed!", settings, "[tool.tonumpy]\nselect = ['TNP102']\n")
         (folder / "notes.txt").write_text("")
         time.sleep(1)
         assert watcher.process.poll() is None
         watcher.process.send_signal(signal.SIGINT)
         assert watcher.process.wait(PATIENCE) == 130
-        assert "Traceback" not in watcher._log.read_text()
+        assert "Traceback" not in watcher.log()
     finally:
         watcher.process.kill()
 
