@@ -26,7 +26,6 @@ from tonumpy.repair.operations import compose
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import all_rules
 from tonumpy.setting_values import ANY_CODE
-from tonumpy.sinks.approximations import infer_approximations
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
 from tonumpy.sinks.mixtures import infer_mixtures
@@ -39,7 +38,7 @@ from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.noqa_comments import lines_of
-from tonumpy.text.prefilter import kinds_in, may_hold_approximations
+from tonumpy.text.prefilter import kinds_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -226,15 +225,12 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
 
 def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
-    """The selected rules by what they judge, for what the text may hold; a tensor that an array takes for an integer
-    is found among operations."""
+    """The selected rules by what they judge, for what the text may hold."""
     kinds = kinds_in(source.text)
     if "risks" in kinds and settings.sinks:
         kinds.add("arguments")
     selected = [rule for rule in all_rules() if settings.selects(rule)]
     found = {kind: [rule for rule in selected if kind in rule.judges] for kind in kinds}
-    if "operations" in found:
-        found["operations"] += [rule for rule in selected if "taken" in rule.judges]
     return {kind: rules for kind, rules in found.items() if rules}
 
 
@@ -258,8 +254,6 @@ def _implicit(
             found += infer_implicit(module, sites)
         if stores := find_stores(source, risks()):
             found += infer_stores(module, stores)
-        if may_hold_approximations(source.text):
-            found += infer_approximations(module, risks)
         judged += _judgements(found, rules["arguments"], source, settings)
     if "operations" in rules and (operations := find_operations(source, risks())):
         judged += _judgements(infer_mixtures(module, operations), rules["operations"], source, settings)

@@ -18,7 +18,6 @@ from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
-from tonumpy.sinks.approximations import infer_approximations
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.known import infer_known, sinks_in, told
@@ -29,7 +28,6 @@ from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
-from tonumpy.text.prefilter import may_hold_approximations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -211,7 +209,8 @@ def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSi
     """That nothing is reported where torch.compile compiles what is around, nor of libraries on the array API."""
     compiled = compiled_around(module.source, place.scopes, place.call)
     told = () if compiled is None else (Answer("torch.compile", compiled.words),)
-    libraries = [each for each in ("scipy", "sklearn") if each in module.source.text and is_on_array_api(module, each)]
+    text = module.source.text
+    libraries = [each for each in ("scipy", "sklearn") if each in text and is_on_array_api(text, each)]
     on = f"switched on for {' and '.join(libraries)}, most of whose functions take tensors then"
     return (*told, Answer("array API", on)) if libraries and isinstance(place.call, ast.Call) else told
 
@@ -245,17 +244,8 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_implicit(module, places.given),
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
-        *_approximations(module, places),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
-
-
-def _approximations(module: Module, places: _Places) -> list[ImplicitConversion]:
-    if not may_hold_approximations(module.source.text):
-        return []
-    return [
-        each for each in infer_approximations(module, lambda: places.risks) if is_in_row(each.site.call, places.row)
-    ]
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:

@@ -39,7 +39,6 @@ from tonumpy.detectors.memory_writes import (
 from tonumpy.detectors.shared_calls import converted_by, shares, side_of
 from tonumpy.engine.knowledge.chains import Role, chain_of
 from tonumpy.engine.names.bindings import arguments_of, is_false
-from tonumpy.engine.names.torch_words import VIEWING
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
 
@@ -50,8 +49,13 @@ if TYPE_CHECKING:
     from tonumpy.text.candidates import Candidate, Scope, Site
     from tonumpy.text.source import Source
 
+# Methods of tensors that give another view of the same memory, or of a copy where there can be none.
+_VIEWS = frozenset(
+    "view view_as reshape ravel flatten unflatten squeeze unsqueeze transpose t swapaxes permute movedim expand"
+    " expand_as narrow select unfold values diagonal unbind chunk split".split()
+)
 _THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
-_VIEWS_AND_COPIES = VIEWING | _THE_SAME  # of tensors and arrays alike, where both have it
+_VIEWS_AND_COPIES = _VIEWS | _THE_SAME  # of tensors and arrays alike, where both have it
 _LIBRARIES = (("torch",), ("np",), ("numpy",))
 _PLAIN = frozenset("shape dtype device ndim size dim numel nbytes itemsize stride is_cuda requires_grad".split())
 _OF_MODULES = frozenset("parameters named_parameters state_dict buffers named_buffers".split())

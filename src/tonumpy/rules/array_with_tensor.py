@@ -24,7 +24,6 @@ the same:
 | `a / t`, `a /= t` | raises where `t.numpy()` does, but for the conjugate and the negative bit |
 | `a == t`, `t == a` | raises on a GPU |
 | `a[t]`, `a[t] = x` | raises on a GPU, unless `t` is a single number |
-| the same, where `t` has one element | is taken for an integer on any device: `a[t]` loses an axis |
 | `a[1:] = t`, `a[mask] = t`, `a[i] = t` where `a[i]` is an array | raises where `t.numpy()` does |
 | `a[i] = t` where `a[i]` is a number | works for a single number on any device |
 | `t[a]`, `t[a] = x`; a NumPy scalar, `np.float64(2) * t` | works |
@@ -91,8 +90,6 @@ _SYMBOLS = {
 
 def check(conversion: ImplicitConversion) -> str | None:
     assert conversion.mixture is not None
-    if conversion.taken is not None:
-        return None  # raises nowhere, and TNP206 tells of it
     is_put = conversion.mixture in ("put into tensor", "put into array")
     code = f"`{conversion.function}{' = ...' if is_put else ''}`"
     if conversion.mixture == "put into tensor":

@@ -81,7 +81,6 @@ from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in
 from tonumpy.related import of_argument
 from tonumpy.repair.operations import convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
-from tonumpy.sinks.torch_counterparts import in_torch
 from tonumpy.text.names import quoted
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def _advice(conversion: ImplicitConversion) -> str:
     if not conversion.takes_arrays:
         return f"; pass `{''.join(f'.{link}()' for link in conversion.links or ()) or '.detach()'}` of it"
     if conversion.would_cut_gradient:
-        return f"; {used_in_torch(conversion)}: {in_torch(conversion) or 'use torch functions'}"
+        return f"; {used_in_torch(conversion)}: use torch functions"
     return f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"
 
 

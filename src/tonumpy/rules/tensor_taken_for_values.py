@@ -9,16 +9,14 @@ else than its values, so that another result comes out and nothing raises:
   the addresses of objects, by chance; `pd.isna(t)` is one False;
 - keys: `set(t)`, `Counter(t)`, `counts[label] += 1`, `counts.get(label, 0)`, `label in seen` for each `label` of a
   tensor: Python tells tensors apart by identity, so equal ones never meet;
-- indices: an array takes a tensor of one element for an integer: `names[net(x[None]).argmax(1)]` is a name, where a
-  batch of two gives an array of names;
 - tables and files: `pd.DataFrame([{"loss": loss}])` and `csv.writer(file).writerow([step, loss])` hold the tensors, and
   a file gets `tensor(0.5000)`; so does JSON by `json.dump(record, file, default=str)`;
 - functions that call a method of the tensor: `np.size(t)` gives a method, `np.nonzero(t)` another shape.
 
 What does so was measured, with the versions.
 
-Confidence is high where values are compared, counted, selected or lost, medium where an index of one element loses an
-axis. Text that a person reads, as in `plt.title(loss)`, is left alone.
+Confidence is high where values are compared, counted, selected or lost. Text that a person reads, as in
+`plt.title(loss)`, is left alone.
 
 It is a rule of its own, and no form of TNP104: that says where code raises, which depends on grad and device. This
 happens on the CPU and without grad as well, in code that ends with wrong results; who ignores the one wants to hear of

@@ -29,7 +29,7 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
-from tonumpy.sinks.own import OwnSinks, has_own_sinks
+from tonumpy.sinks.own import OwnSinks
 from tonumpy.text.candidates import ReturnSite, handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS
@@ -73,7 +73,7 @@ def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[Impl
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 
-    own = OwnSinks(module) if has_own_sinks(module) else None
+    own = OwnSinks(module) if module.sinks else None
     observed = observe(module, sites)
     return _found(module, sites, observed, own)
 
@@ -98,10 +98,10 @@ def _is_left_to_array_api(module: Module, site: Site | ReturnSite, observed: Obs
         return False
     known = next((each for each in members(seen.receiver) if isinstance(each, Symbol) or made_by(each)), None)
     if not isinstance(known, Symbol):
-        return known is not None and takes_by_array_api(module, made_by(known), is_object=True)
+        return known is not None and takes_by_array_api(module.source.text, made_by(known), is_object=True)
     function = site.call.func
     name = f"{known.name}.{function.attr}" if isinstance(function, ast.Attribute) else known.name
-    return takes_by_array_api(module, name, is_object=False)
+    return takes_by_array_api(module.source.text, name, is_object=False)
 
 
 def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:

@@ -24,7 +24,7 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
-from tonumpy.sinks.own import OwnSinks, has_own_sinks
+from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import given_away
 from tonumpy.sinks.sink_calls import imported
 from tonumpy.text.candidates import find_calls, handed_over, is_in_row
@@ -57,7 +57,7 @@ class Argued(NamedTuple):
 def sinks_in(module: Module, row: int | None = None) -> list[Site]:
     """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
     names = imported(module.source)
-    own = {id(site.call) for site in OwnSinks(module).sites()} if has_own_sinks(module) else set[int]()
+    own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
     calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
     return [site for site in calls if row is None or is_in_row(site.call, row)]
@@ -66,7 +66,7 @@ def sinks_in(module: Module, row: int | None = None) -> list[Site]:
 def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites)
-    own = OwnSinks(module) if has_own_sinks(module) else None
+    own = OwnSinks(module) if module.sinks else None
     names = imported(module.source)
     found = []
     for site in sites:

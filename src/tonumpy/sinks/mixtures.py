@@ -9,14 +9,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.conversions import ALWAYS_WRONG, Taken
+from tonumpy.conversions import ALWAYS_WRONG
 from tonumpy.detectors.back_in_torch import back_in_torch
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
-from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators import ORDER, operands_of
 from tonumpy.text.syntax import indices_of
 
@@ -46,13 +45,10 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites)
-    found, one_element = {}, OneElementIndices(module.source)
+    found = {}
     for site in sites:
         seen = observed.get(id(site.node))
-        for conversion in () if seen is None else _conversions(one_element, site, seen):
-            if conversion.taken is not None:
-                found[id(site.node)] = site.node, conversion
-                break
+        for conversion in () if seen is None else _conversions(site, seen):
             if conversion.mixture in ALWAYS_WRONG or conversion.risks or conversion.without_habits().risks:
                 used = back_in_torch(module, site.node, site.scopes)
                 found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
@@ -61,9 +57,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
-def _conversions(
-    one_element: OneElementIndices, site: OperationSite, seen: Observation
-) -> Iterator[ImplicitConversion]:
+def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
     for kind, node, value in _mixed(site, seen):
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
@@ -71,10 +65,6 @@ def _conversions(
         found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
             found = found._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
-            if kind == "index" and _is_single(node, site, one_element):
-                if _is_read(site):
-                    yield found._replace(mixture=kind, taken=Taken("axis", "one", "numpy", "medium"))
-                continue  # on whatever device, and nothing raises
             if kind == "index" and isinstance(value, Tensor) and (value.is_number or value.is_item):
                 continue
         elif kind == "division":
@@ -106,14 +96,6 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
         yield _Mixed(_kind(site.node, is_first=True), operands.right, right)
     elif dimensions_of(right) is not None and _is_tensor(left):
         yield _Mixed(_kind(site.node, is_first=False), operands.left, left)
-
-
-def _is_single(index: ast.expr, site: OperationSite, one_element: OneElementIndices) -> bool:
-    return isinstance(site.node, ast.Subscript) and one_element.holds(index, site.node.value, site)
-
-
-def _is_read(site: OperationSite) -> bool:
-    return isinstance(site.node, ast.Subscript) and isinstance(site.node.ctx, ast.Load)
 
 
 def _is_tensor(value: Value) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tonumpy.engine.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
 from tonumpy.engine.names.bindings import names_in, parameter_names
 from tonumpy.engine.names.references import class_around
-from tonumpy.sinks.own import OwnSinks, has_own_sinks
+from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import roots_of
 from tonumpy.sinks.sink_calls import find_consumers, imported
 from tonumpy.text import candidates
@@ -32,7 +32,7 @@ def find_given(module: Module, risks: PossibleTensors) -> list[Site | ReturnSite
     """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
-    if not has_own_sinks(module):
+    if not module.sinks:
         return found
     known = {id(site.call) for site in found}
     return [*found, *(site for site in OwnSinks(module).sites() if id(site.call) not in known)]

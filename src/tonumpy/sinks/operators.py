@@ -9,7 +9,6 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import root_name
-from tonumpy.sinks.one_element import OneElementIndices
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
@@ -46,11 +45,8 @@ def find_operations(source: Source, risks: PossibleTensors | None = None) -> lis
     if not rows:
         return []
     risks = risks or PossibleTensors(source)
-    one_element = OneElementIndices(source)
     return [
-        site
-        for site in candidates.find_operations(source, rows, _KINDS, _is_of_two)
-        if _may_mix(site, spelt, risks, one_element)
+        site for site in candidates.find_operations(source, rows, _KINDS, _is_of_two) if _may_mix(site, spelt, risks)
     ]
 
 
@@ -83,14 +79,12 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors, one_element: OneElementIndices) -> bool:
+def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
     """Whether one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False
     left, right, key = operands
-    if right is None and _may_lose_axis(site, operands, spelt, risks, one_element):
-        return True
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [] if key is None else [(left, part) for part in indices_of(key)]
     try:
@@ -104,21 +98,6 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors, one_elem
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
     return False
-
-
-def _may_lose_axis(
-    site: OperationSite, operands: Operands, spelt: Spelt, risks: PossibleTensors, one_element: OneElementIndices
-) -> bool:
-    """Whether an array is indexed by a tensor of one element, on whatever device."""
-    array, _, key = operands
-    if key is None or not _reads_as_array(array, spelt):
-        return False
-    parts = [each for each in indices_of(key) if one_element.holds(each, array, site)]
-    try:
-        return any(risks.reaches(each, site.scopes, at_risk=False) for each in parts)
-    except RecursionError:  # a chain of hundreds of calls
-        note_cut()
-        return False
 
 
 def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance

@@ -1,4 +1,4 @@
-"""From the sinks in the settings, and what numba compiles, to their calls in a module, by its own names."""
+"""From the sinks in the settings to their calls in a module, by its own names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import parameter_names
 from tonumpy.engine.names.name_places import ends_with, places_imported, places_read
-from tonumpy.sinks.compiled import compiled_in, may_compile
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import path_of
@@ -24,17 +23,12 @@ if TYPE_CHECKING:
 _CALL = re.compile(r"(?<![\w.])((?:\w+[ \t]*\.[ \t]*)*\w+)[ \t]*\(")
 
 
-def has_own_sinks(module: Module) -> bool:
-    return bool(module.sinks) or may_compile(module.source)
-
-
 class OwnSinks:
-    """Those of one module's settings, by every name that they are called by, and its functions that numba compiles."""
+    """The sinks of one module's settings, by every name that they are called by."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._source = module.source
-        self._compiled = compiled_in(module.source)
         self._known: dict[str, Consumer | None] = {}
 
     def sites(self) -> list[Site]:
@@ -54,12 +48,12 @@ class OwnSinks:
 
     def _meant(self, path: str) -> Consumer | None:
         if path not in self._known:
-            self._known[path] = self._compiled.get(path) or self._of_settings(path)
+            self._known[path] = self._of_settings(path)
         return self._known[path]
 
     def _of_settings(self, path: str) -> Consumer | None:
         names, root = self._module.names, path.partition(".")[0]
-        if not self._module.sinks or not (names.bindings.keys() & {root, "*"} or root in names.imports_in_functions):
+        if not (names.bindings.keys() & {root, "*"} or root in names.imports_in_functions):
             return None
         for place in places_read(path, self._module):
             for sink, places in self._places:

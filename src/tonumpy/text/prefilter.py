@@ -20,7 +20,7 @@ CONSUMERS = frozenset(
         "fastdtw filterpy fpsample geopandas gradio gudhi gym gymnasium h5py healpy hmmlearn hnswlib holoviews "
         "igraph imageio imblearn jax json k3d lancedb lap laspy librosa lightgbm lime lmfit mahotas matplotlib "
         "MDAnalysis meshio mlflow mlxtend mne moviepy mpl_toolkits msgpack netCDF4 networkx nevergrad nibabel "
-        "noisereduce numba numcodecs numdifftools numexpr numpy obspy onnx onnxruntime open3d optax optuna orjson "
+        "noisereduce numcodecs numdifftools numexpr numpy obspy onnx onnxruntime open3d optax optuna orjson "
         "osqp pandas persim pesq pgvector PIL plotly polars pyarrow pycocotools pydub pyemd pynndescent pystoi "
         "pyvista pywt qdrant_client rasterio rdkit rerun ripser ruptures safetensors scanpy scipy seaborn shap "
         "shapely SimpleITK skimage sklearn soundfile sparse statistics statsmodels streamlit stumpy supervision "
@@ -97,11 +97,6 @@ def _has_any(words: tuple[str, ...], text: str) -> bool:
 def may_hold_risks(text: str) -> bool:
     """True if something may be said of where a tensor is, or whether it requires grad."""
     return "torch" in text and _has_any(RISKY_WORDS, text)
-
-
-def may_hold_approximations(text: str) -> bool:
-    """`x == pytest.approx(...)`"""
-    return "approx(" in text and "pytest" in text
 
 
 def _holds_set(text: str) -> bool:
