@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import parameter_names
-from tonumpy.engine.names.name_places import ends_with, places_imported, places_read
+from tonumpy.engine.names.own_names import OwnNames
 from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import path_of
@@ -28,18 +27,16 @@ class OwnSinks:
 
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._source = module.source
+        self._sinks = {each.function: _consumer(each) for each in module.sinks}
+        self._names = OwnNames(self._sinks, module)
         self._known: dict[str, Consumer | None] = {}
 
     def sites(self) -> list[Site]:
-        """The calls that may convert."""
-        called = {match[1] for match in _CALL.finditer(self._source.text)}
-        names = {name for name in called if self._meant(re.sub(r"\s", "", name)) is not None}
-        if not names:
-            return []
-        calls = re.finditer(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names)))})[ \t]*\(", self._source.text)
-        rows = sorted({self._source.position_at(match.start()).row for match in calls})
-        sites = find_calls(self._source, rows, lambda call: self.consumer(call) is not None)
+        """Return the calls that may convert."""
+        source = self._module.source
+        called = [(re.sub(r"\s", "", match[1]), match.start()) for match in _CALL.finditer(source.text)]
+        rows = sorted({source.position_at(start).row for path, start in called if self._meant(path) is not None})
+        sites = find_calls(source, rows, lambda call: self.consumer(call) is not None)
         return [site for site in sites if not _is_given(site)]
 
     def consumer(self, call: ast.Call) -> Consumer | None:
@@ -48,22 +45,9 @@ class OwnSinks:
 
     def _meant(self, path: str) -> Consumer | None:
         if path not in self._known:
-            self._known[path] = self._of_settings(path)
+            full_name = self._names.meant(self._module, path)
+            self._known[path] = None if full_name is None else self._sinks[full_name]
         return self._known[path]
-
-    def _of_settings(self, path: str) -> Consumer | None:
-        names, root = self._module.names, path.partition(".")[0]
-        if not (names.bindings.keys() & {root, "*"} or root in names.imports_in_functions):
-            return None
-        for place in places_read(path, self._module):
-            for sink, places in self._places:
-                if place in places or ends_with(place, sink.function):
-                    return _consumer(sink)
-        return None
-
-    @cached_property
-    def _places(self) -> list[tuple[OwnSink, frozenset[str]]]:
-        return [(each, frozenset(places_imported(each.function, self._module))) for each in self._module.sinks]
 
 
 def _is_given(site: Site) -> bool:

@@ -122,15 +122,13 @@ class Names:
 
     def import_value(self, module: Module, imported: Import) -> Value:
         """What an import binds."""
-        own = self._analysis.own_promises
         if imported.name is None:
             dotted = imported.module.partition(".")[0] if imported.binds_root else imported.module
             found = module.project.find(dotted, module.folder)
-            return own.imported(module, imported, symbol(dotted)) if found is None else ModuleValue(found)
+            return symbol(dotted) if found is None else ModuleValue(found)
         target = module.resolve(imported)
         if target is None:
-            unread = Unknown(Reason.IMPORT) if imported.level else symbol(f"{imported.module}.{imported.name}")
-            return own.imported(module, imported, unread)
+            return Unknown(Reason.IMPORT) if imported.level else symbol(f"{imported.module}.{imported.name}")
         if target is module:
             inner = module.submodule(imported.name)
             return Unknown(Reason.IMPORT) if inner is None else ModuleValue(inner)
