@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.cache.disk_states import DiskStates, RepositoryFiles
 from tonumpy.cache.packing import pack_error, pack_finding, unpack_error, unpack_finding
 from tonumpy.engine.names.reads import ABSENT, NameSearch, digest_of
-from tonumpy.engine.names.repository import TOO_LARGE, is_data, where_it_stands
+from tonumpy.engine.names.repository import TOO_LARGE, searchable, where_it_stands
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
@@ -158,8 +158,6 @@ class Store:
 def _texts(paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
     for path in paths:
         try:
-            text = read_regular(path)
+            yield path, searchable(read_regular(path))
         except OSError:
             continue
-        if not is_data(text):
-            yield path, text

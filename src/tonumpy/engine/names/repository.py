@@ -27,6 +27,7 @@ MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds
 MAX_SCANS = 24  # of all texts for a word; an index of the words costs as much as some thirty
 BLOCK_SIZE = 8  # texts whose words the index keeps together
 LONG_TEXT = 200_000  # bytes
+_LONG_LINE = 2_000  # bytes
 
 _TOPS = (".git", ".hg")  # a repository in another one is one of its own
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -115,9 +116,12 @@ def _blocks_of(texts: list[tuple[str, bytes]]) -> list[tuple[frozenset[bytes], l
     return [(frozenset(b" ".join(text for _, text in each).translate(without_signs).split()), each) for each in blocks]
 
 
-def is_data(text: bytes) -> bool:
-    """True for a long file that imports nothing: it holds data, and calls nothing of others."""
-    return len(text) > LONG_TEXT and b"import" not in text
+def searchable(text: bytes) -> bytes:
+    """A text without the data in it, which calls nothing of others: nothing of a long file that imports nothing, and
+    without the long lines of one that does."""
+    if len(text) <= LONG_TEXT:
+        return text
+    return b"\n".join(each for each in text.split(b"\n") if len(each) < _LONG_LINE) if b"import" in text else b""
 
 
 def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
@@ -152,8 +156,7 @@ def read_texts(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
         size += len(text)
         if number >= MAX_FILES or size > MAX_SIZE:
             return None
-        if not is_data(text):
-            texts[path] = text
+        texts[path] = searchable(text)
     return dict(sorted(texts.items()))
 
 
