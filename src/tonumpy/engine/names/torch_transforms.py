@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tonumpy.engine.names.bindings import full_names, in_full
-from tonumpy.text.names import path_of
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -69,18 +69,25 @@ def _found(source: Source) -> Iterator[tuple[ast.AST, _Given]]:
     for node in nodes:
         if isinstance(node, FUNCTIONS):
             for each in node.decorator_list:
-                if name := transform(each):
+                name = transform(_without_partial(each))
+                if name and not (name.endswith("vmap") and isinstance(each, ast.Call) and not _maps_over_all(each)):
                     yield node, _given(node, name, each.lineno)
         elif isinstance(node, ast.Call) and node.args and (name := transform(node.func)):
             if name.endswith("vmap") and not _maps_over_all(node):
                 continue
-            function = node.args[0]
+            function = _without_partial(node.args[0])
             if isinstance(function, ast.Lambda):
                 given = _given(function, name, node.lineno)
                 yield from ((each, given) for each in walk(function))
             path = (path_of(function) or "").removeprefix("self.")
             if len(functions.get(path, ())) == 1:
                 yield functions[path][0], _given(functions[path][0], name, node.lineno)
+
+
+def _without_partial(node: ast.expr) -> ast.expr:
+    """The function itself of `partial(f, ..)`."""
+    is_partial = isinstance(node, ast.Call) and last_name(node.func) == "partial" and bool(node.args)
+    return node.args[0] if is_partial and isinstance(node, ast.Call) else node
 
 
 def _maps_over_all(call: ast.Call) -> bool:
