@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NUMBERS = """
-    import copy, io, pickle
+    import io
     import numpy as np
     import torch
     from torch import nn
@@ -30,16 +30,9 @@ NUMBERS = """
         file.seek(0)
         return torch.load(file, map_location=place)["x"]
 
-    def default():
-        torch.set_default_device(0)
-        try:
-            return torch.ones(2)
-        finally:
-            torch.set_default_device(None)
-
     def within(context):
         with context:
-            return torch.ones(2) if isinstance(context, torch.device) else torch.ones(2, device="cuda")
+            return torch.ones(2, device="cuda")
 
     made = {
         "to": [x.to(0), x.to(device=0), x.to(0, torch.float64), x.to(np.int64(0)), x.to(torch.cuda.current_device())],
@@ -55,17 +48,15 @@ NUMBERS = """
         "made there": [first(nn.Linear(2, 2, device=0)), first(nn.Linear(2, 2, device="meta").to_empty(device=0))],
         "packed": [pack_sequence([x]).to(0).data],
         "parallel": [nn.DataParallel(net().to(0), device_ids=[0], output_device=0)(x.to(0))],
-        "loaded": [loaded(torch.device(0)), loaded({"cpu": "cuda:0"}), loaded(lambda storage, place: storage.cuda(0))],
-        "default": [default(), within(torch.device(0)), within(torch.cuda.device(0))],
+        "loaded": [loaded({"cpu": "cuda:0"}), loaded(lambda storage, place: storage.cuda(0))],
+        "default": [within(torch.cuda.device(0))],
         "generators": [torch.Generator(device=0), torch.Generator(0)],
         "streams": [torch.cuda.Stream(0), torch.Stream(0), torch.Event(0)],
     }
     for name, each in made.items():
         print(name, {str(one.device) for one in each})
-    there = torch.device(0)
-    print(there, type(there) is torch.device, isinstance(there, torch.device), there == torch.device("cuda", 0))
-    print(copy.deepcopy(there), pickle.loads(pickle.dumps(there)), torch.device(np.int32(0)), x.to(True).dtype)
-    for wrong in ("torch.device(-1)", "x.to(-1)", "loaded(0)", "torch.autocast(0)", "torch.device()"):
+    print(x.to(True).dtype)
+    for wrong in ("x.to(-1)", "loaded(0)", "torch.autocast(0)", "torch.device()"):
         try:
             eval(wrong)
             print("no error")
@@ -90,9 +81,7 @@ loaded {'cuda:0'}
 default {'cuda:0'}
 generators {'cuda:0'}
 streams {'cuda:0'}
-cuda:0 True True True
-cuda:0 cuda:0 cuda:0 torch.bool
-RuntimeError Device index must not be negative
+torch.bool
 RuntimeError Device index must not be negative
 TypeError 'int' object is not callable
 ValueError Expected `device_type` of type `str`, go
@@ -103,26 +92,3 @@ TypeError device() received an invalid combination
 def test_a_number_stands_for_a_device(tmp_path: Path) -> None:
     done = run(NUMBERS, tmp_path)
     assert (done.code, done.output) == (0, NUMBERS_SAY), done.errors
-
-
-def test_torch_is_as_it_was_afterwards() -> None:
-    import torch
-
-    from tonumpy.rehearsal.standin import type_slots
-    from tonumpy.rehearsal.standin.patches import Patches
-
-    def of_number() -> str:
-        try:
-            return str(torch.device(0))
-        except RuntimeError:
-            return "refused"
-
-    # Refused, unless a test of this process has registered an accelerator of its own.
-    before, said = vars(torch.device)["__new__"], of_number()
-    assert said != "cuda:0"
-    patches = Patches()
-    type_slots.let_numbers_name_devices(patches)
-    assert of_number() == "cuda:0"
-    patches.restore()
-    assert vars(torch.device)["__new__"] is before
-    assert of_number() == said

@@ -23,7 +23,6 @@ from tonumpy.rehearsal.standin import (
     processes,
     reporting,
     streams,
-    type_slots,
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
@@ -75,7 +74,6 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         factories.patch(patches, devices)
         moving.patch(patches)
         autograd.patch(patches)
-        type_slots.let_numbers_name_devices(patches)
         compilers.patch(patches)
         processes.patch(patches)
         # What is reported.

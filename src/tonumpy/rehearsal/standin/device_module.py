@@ -161,7 +161,7 @@ class _Device(on_device):
     """`with torch.cuda.device(...)`."""
 
     def __init__(self, device: Any = None) -> None:
-        self.idx = -1 if device is None else getattr(torch.device(device), "index", device)
+        self.idx = -1 if device is None else device if isinstance(device, Integral) else torch.device(device).index
         self._wanted = device
         super().__init__(None)
 

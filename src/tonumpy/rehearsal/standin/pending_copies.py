@@ -1,8 +1,8 @@
 """Reports asynchronous copies towards the host that are read before anything waits for them (TNP204).
 
 The copies of the stand-in are made at once, so the values are right; on hardware the memory would hold what was there
-before. A copy is forgotten where the host waits: at a synchronisation of its stream, and at whatever reads a tensor of
-the device, or copies between device and host, without `non_blocking`.
+before. All copies are forgotten where the host waits: at a synchronisation of a stream, an event or the device, and at
+whatever reads a tensor of the device, or copies between device and host, without `non_blocking`.
 No one sees NumPy read its own memory: an array over pinned memory that such a copy overwrites is not told.
 """
 
@@ -13,7 +13,7 @@ import itertools
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -45,18 +45,13 @@ _NOT_IN_PLACE = frozenset(
 )
 
 
-class _Copy(NamedTuple):
-    stream: streams.Stream
-    number: int
-    place: str
-
-
 class Copies:
     """The copies that nothing has waited for. The mark of their memory is one of its own, until the host waits."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
-        self._pending: weakref.WeakKeyDictionary[Any, _Copy] = weakref.WeakKeyDictionary()
+        # Their memory, and the places of the copies.
+        self._pending: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
         self._patches: Patches | None = None
 
@@ -73,7 +68,7 @@ class Copies:
     def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
         is_towards = _is_towards_host(src, target)
         if not non_blocking and self._any and (is_towards or _is_towards_host(target, src)):
-            self._wait()
+            streams.synchronize()
         result = copy(target, src, non_blocking)
         if non_blocking and is_towards and is_pinned(target):
             self._begin(target)
@@ -97,7 +92,7 @@ class Copies:
         if not was_there and not is_there:
             self.check(tensor) if result is not tensor else None
         elif was_there is not is_there and not _is_asked(args, kwargs):
-            self._wait()
+            streams.synchronize()
         elif was_there and not is_there and result.layout is torch.strided and not _is_of_module():
             self._begin(note_pinned(result))
         return result
@@ -106,7 +101,7 @@ class Copies:
         """The value of a tensor is read: the host waits, if it lies on the device."""
         if self._any:
             if is_pretended(tensor):
-                self._wait()
+                streams.synchronize()
             else:
                 self.check(tensor)
         return read(tensor, *args, **kwargs)
@@ -114,18 +109,14 @@ class Copies:
     def _computed(self, compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """An operator for which the host waits."""
         if self._any and is_pretended(args[0]):
-            self._wait()
+            streams.synchronize()
         return compute(*args, **kwargs)
 
     def _indexed(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """An operator with an index: the host waits for a mask, or for values between host and device."""
         if self._any and _is_waited_for(args):
-            self._wait()
+            streams.synchronize()
         return act(*args, **kwargs)
-
-    def _wait(self) -> None:
-        stream = streams.current()
-        streams.told_of(stream, stream.copies)
 
     def check(self, tensor: Any, *, is_array_made: bool = False) -> None:
         """Tell of a tensor that is read, if it is one of these; where an array is made of it, unless the program waits
@@ -137,7 +128,7 @@ class Copies:
                 storage = tensor.untyped_storage()
                 found = self._pending.pop(storage)
                 storage.mark = HOST
-                self._reports.tell("unfinished copy", tensor, f" (made at {found.place})")
+                self._reports.tell("unfinished copy", tensor, f" (made at {found})")
 
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
         """An operator is given tensors, among them pending ones: tell of those that it reads."""
@@ -154,11 +145,9 @@ class Copies:
 
     def _begin(self, host: Any) -> None:
         self._follow()
-        stream = streams.current()
-        stream.copies += 1
         storage = host.untyped_storage()
         storage.mark = _PENDING
-        self._pending[storage] = _Copy(stream, stream.copies, place_of_caller())
+        self._pending[storage] = place_of_caller()
 
     def _follow(self) -> None:
         """Notice when the host waits, from the first copy on: programs without any pay nothing."""
@@ -172,11 +161,10 @@ class Copies:
                         patches.around(owner, name, act)
         type_slots.keep_tensors_from_being_sequences(patches)
 
-    def _forget(self, stream: streams.Stream | None, copies: int) -> None:
-        for storage, pending in list(self._pending.items()):
-            if stream is None or (pending.stream is stream and pending.number <= copies):
-                self._pending.pop(storage, None)
-                storage.mark = HOST
+    def _forget(self) -> None:
+        for storage in list(self._pending):
+            storage.mark = HOST
+        self._pending.clear()
 
 
 def _only_writes(name: str, tensors: list[Any], read: list[Any]) -> bool:

@@ -1,8 +1,8 @@
-"""Streams, events and graphs of the device: which stream is current in a thread, and which copies it has waited for.
+"""Streams, events and graphs of the device: which stream is current in a thread, and when the host waits.
 
-Nothing is queued here, as all is done at once: each stream counts its copies, so that one can say which of them a
-synchronisation has waited for. A pause is no synchronisation, and nobody should rely on one; but after a second no
-array that was measured was wrong. What a CUDA graph captures runs at once, and once more each time that it is replayed.
+Nothing is queued here, as all is done at once: whatever the host waits for, it has waited for all. A pause is no
+synchronisation, and nobody should rely on one; but after a second no array that was measured was wrong. What a CUDA
+graph captures runs at once, and once more each time that it is replayed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ class Stream:
         self.priority = min(_LOWEST, max(_HIGHEST, priority))
         self.stream_id = self.cuda_stream = self.sycl_queue = next(self._numbers)
         self.device_index = _index(device)
-        self.copies = 0  # how many were begun on it
-        self.waited: dict[Stream, int] = {}  # how many of others it lets finish before it goes on
 
     def __repr__(self) -> str:
         return f"<torch.{self.device.type}.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
@@ -50,26 +48,17 @@ class Stream:
 
     def synchronize(self) -> None:
         """Let the host wait."""
-        told_of(self, self.copies)
+        synchronize()
 
     def wait_stream(self, stream: Stream) -> None:
         """Let this stream wait, and not the host."""
-        self._wait(stream, stream.copies)
 
     def wait_event(self, event: Event) -> None:
         """Let this stream wait, and not the host."""
-        if event.stream is not None:
-            self._wait(event.stream, event.copies)
-
-    def _wait(self, stream: Stream, copies: int) -> None:
-        if stream is self:
-            return
-        for each, number in ((stream, copies), *stream.waited.items()):
-            self.waited[each] = max(number, self.waited.get(each, 0))
 
     def query(self) -> bool:
         """True, as all is done; whoever asks knows that now."""
-        self.synchronize()
+        synchronize()
         return True
 
     def is_capturing(self) -> bool:
@@ -100,17 +89,14 @@ class Event:
         self._at = 0.0
         self.event_id = self.cuda_event = 0
         self.device_index = STATE.here.number
-        self.stream: Stream | None = None
-        self.copies = 0  # of that stream, up to here
 
     def __repr__(self) -> str:
-        return f"<torch.{self.device.type}.Event {'uninitialized' if self.stream is None else hex(self.event_id)}>"
+        return f"<torch.{self.device.type}.Event {hex(self.event_id) if self._at else 'uninitialized'}>"
 
     def record(self, stream: Any = None) -> None:
         """Note the time."""
         self._at = time.perf_counter()
-        self.stream = stream or current()
-        self.copies, self.device_index = self.stream.copies, self.stream.device_index
+        self.device_index = (stream or current()).device_index
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds to another moment."""
@@ -118,12 +104,11 @@ class Event:
 
     def synchronize(self) -> None:
         """Let the host wait until it has passed."""
-        if self.stream is not None:
-            told_of(self.stream, self.copies)
+        if self._at:
+            synchronize()
 
     def wait(self, stream: Any = None) -> None:
-        """Let a stream wait."""
-        (stream or current()).wait_event(self)
+        """Let a stream wait, and not the host."""
 
     def query(self) -> bool:
         """True, as all is done; whoever asks knows that now."""
@@ -155,28 +140,20 @@ def _index(device: Any) -> int:
 
 _defaults: dict[int, Stream] = {}
 _here = threading.local()
-# Called with a stream that the host has waited for (None: all), and how many of its copies have been made.
-_waiting: list[Callable[[Stream | None, int], None]] = []
+_waiting: list[Callable[[], None]] = []
 
 
-def on_wait(act: Callable[[Stream | None, int], None]) -> Callable[[], None]:
-    """Have this called, until what is given back is."""
+def on_wait(act: Callable[[], None]) -> Callable[[], None]:
+    """Have this called when the host waits, until what is given back is."""
     _waiting.append(act)
     return lambda: _waiting.remove(act)
 
 
-def told_of(stream: Stream, copies: int) -> None:
-    """The host has waited for that many copies of a stream, and for what these had to wait for."""
-    for act in _waiting:
-        for each, number in ((stream, copies), *stream.waited.items()):
-            act(each, number)
-
-
 def synchronize(device: Any = None) -> None:
-    """The host waits for all that the device has to do."""
+    """The host waits for all that the devices have to do."""
     del device
     for act in _waiting:
-        act(None, 0)
+        act()
 
 
 def default(number: int | None = None) -> Stream:
