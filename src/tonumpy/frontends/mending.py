@@ -1,4 +1,4 @@
-"""`rehearse --fix`: repairs what a run has seen to fail, lets the program run again, takes back what breaks it."""
+"""`rehearse --fix`: repairs what a run has seen to fail, and takes all back where the program fails then."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import ConfigError
-from tonumpy.findings import SourceError
 from tonumpy.frontends import streams
 from tonumpy.frontends.outcomes import Change
 from tonumpy.frontends.writing import write_all
-from tonumpy.rehearsal.repair_outcome import Outcome, TakenBack, blamed, how_it_ended, is_broken, ran_again
+from tonumpy.rehearsal.repair_outcome import Outcome, TakenBack, how_it_ended, is_broken, ran_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tonumpy.findings import Finding, Position
+    from tonumpy.findings import Finding, Position, SourceError
     from tonumpy.judgements import Judgement
     from tonumpy.rehearsal.judging import Judged
     from tonumpy.rehearsal.process import Ended
     from tonumpy.rehearsal.repair_outcome import RepairedFile
-
-MOST_RUNS = 3  # with the first, whose findings are repaired
 
 
 class Mended(NamedTuple):
@@ -35,29 +32,23 @@ class Mended(NamedTuple):
 
 
 def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], *, stops: bool) -> Mended:
-    """Write the files, and let the program run until it ends as it did at first, or no repair is left."""
+    """Write the files, and let the program run again; where that ends otherwise than at first, take all back."""
     standing, errors = _put(_bare(files), files)
-    taken: list[tuple[Judgement, str]] = []
-    for number in range(2, MOST_RUNS + 1):
-        if not _judgements(standing):
-            break
-        streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
-        try:
-            again = run()
-        except ConfigError:
-            _put(standing, _bare(standing))
-            raise
-        if not is_broken(first, again, standing, stops=stops):
-            return _mended(again, standing, taken, errors)
-        back = blamed(standing, again.run.failure) if number < MOST_RUNS else []
-        after = _without(standing, back) if back else None
-        if after is None:
-            back, after = _judgements(standing), _bare(standing)
-        how = how_it_ended(again)
-        taken += [(judgement, how) for judgement in back]
-        standing, more = _put(standing, after)
-        errors += more
-    return _mended(None, standing, taken, errors)
+    if not _judgements(standing):
+        return Mended(None, tuple(standing), (), tuple(errors))
+    streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
+    try:
+        again = run()
+    except ConfigError:
+        _put(standing, _bare(standing))
+        raise
+    if not is_broken(first, again, stops=stops):
+        return Mended(again, tuple(standing), (), tuple(errors))
+    after, more = _put(standing, _bare(standing))
+    left = {id(judgement) for judgement in _judgements(after)}  # of a file that could not be written
+    how = how_it_ended(again)
+    gone = tuple((judgement, how) for judgement in _judgements(standing) if id(judgement) not in left)
+    return Mended(None, tuple(after), gone, (*errors, *more))
 
 
 def outcome_of(mended: Mended, judged: Judged) -> Outcome:
@@ -95,32 +86,12 @@ def _placed(judgement: Judgement, file: RepairedFile) -> Finding:
     return finding._replace(start=file.moved(finding.start), end=file.moved(finding.end, is_end=True))
 
 
-def _mended(
-    ended: Ended | None,
-    files: Sequence[RepairedFile],
-    taken: Sequence[tuple[Judgement, str]],
-    errors: Sequence[SourceError],
-) -> Mended:
-    """The outcome, without the repairs that were taken back; one that could not be still stands."""
-    standing = {id(judgement) for judgement in _judgements(files)}
-    gone = tuple(each for each in taken if id(each[0]) not in standing)
-    return Mended(ended, tuple(files), gone, tuple(errors))
-
-
 def _judgements(files: Sequence[RepairedFile]) -> list[Judgement]:
     return [judgement for file in files for judgement in file.judgements]
 
 
 def _bare(files: Sequence[RepairedFile]) -> list[RepairedFile]:
-    return [file.without(file.judgements) for file in files]
-
-
-def _without(files: Sequence[RepairedFile], back: Sequence[Judgement]) -> list[RepairedFile] | None:
-    """None where the rest of them alone cannot be repaired."""
-    try:
-        return [file.without(back) for file in files]
-    except SourceError:
-        return None
+    return [file.bare() for file in files]
 
 
 def _put(before: Sequence[RepairedFile], after: Sequence[RepairedFile]) -> tuple[list[RepairedFile], list[SourceError]]:

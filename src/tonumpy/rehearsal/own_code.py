@@ -1,9 +1,8 @@
-"""Which files are the user's own (neither Python's, nor a library's, nor ours), and their lines in tracebacks."""
+"""Which files are the user's own (neither Python's, nor a library's, nor ours), and where in them an error arose."""
 
 from __future__ import annotations
 
 import os
-import re
 import site
 import sys
 import sysconfig
@@ -13,8 +12,6 @@ from typing import TYPE_CHECKING
 from tonumpy.boundary.foreign import lies_in_foreign
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     Line = tuple[str, int]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -58,23 +55,14 @@ def _library_folders() -> tuple[str, ...]:
     return tuple(os.path.join(folder, "") for folder in folders | real if folder != sys.prefix)
 
 
-# An error that comes from a worker has the traceback in its text.
-_IN_TEXT = re.compile(r'(?m)^\s*File "([^"\n]+)", line (\d+)')
-
-
-def failure_of(error: BaseException) -> tuple[str, list[Line], Line | None]:
-    """The parts of `spool.Failure`: the error's type, all lines, and the innermost one of the error itself."""
-    kind = "" if isinstance(error, SystemExit) else type(error).__name__
-    own = _lines(error.__traceback__)
-    found, known = dict.fromkeys(own), set[int]()
-    each: BaseException | None = error
-    while each is not None and id(each) not in known:
-        known.add(id(each))
-        found.update(dict.fromkeys(_lines(each.__traceback__)))
-        told = ((os.path.abspath(path), int(row)) for path, row in _IN_TEXT.findall(str(each)) if is_own(path))
-        found.update(dict.fromkeys(told))
-        each = each.__cause__ or each.__context__
-    return kind, list(found), own[-1] if own else None
+def failure_of(error: BaseException) -> tuple[str, Line | None]:
+    """The parts of `spool.Failure`: the error's type, and the innermost line of the user's own in its traceback."""
+    traceback, place = error.__traceback__, None
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        place = (os.path.abspath(filename), traceback.tb_lineno) if is_own(filename) else place
+        traceback = traceback.tb_next
+    return "" if isinstance(error, SystemExit) else type(error).__name__, place
 
 
 def in_one_line(message: str) -> str:
@@ -82,14 +70,4 @@ def in_one_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if len(lines) < 2:
         return "".join(lines)
-    return f"{lines[0]} ... {lines[-1]}" if _IN_TEXT.search(message) else f"{lines[0]} ..."
-
-
-def _lines(traceback: TracebackType | None) -> list[Line]:
-    found = []
-    while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if is_own(filename):
-            found.append((os.path.abspath(filename), traceback.tb_lineno))
-        traceback = traceback.tb_next
-    return found
+    return f"{lines[0]} ... {lines[-1]}" if "Traceback (most recent call last):" in message else f"{lines[0]} ..."

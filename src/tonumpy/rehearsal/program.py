@@ -63,12 +63,12 @@ def main(arguments: list[str]) -> None:
         raise
     except BaseException as error:
         failure = failure_of(error)
-        place = "" if failure[2] is None else f" at {_place(*failure[2])}"
+        place = "" if failure[1] is None else f" at {_place(*failure[1])}"
         text = in_one_line(str(error))
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
-        if any(filename.endswith(".ipynb") for filename, _ in failure[1]):  # Python would show what the file holds
+        if failure[1] is not None and failure[1][0].endswith(".ipynb"):  # Python would show what the file holds
             import traceback  # start-up
 
             traceback.print_exception(error)

@@ -1,5 +1,4 @@
-"""Judges whether repairs hold when the program runs again: whether it still ends as it did, which of them are to blame
-where it does not, and which did not run again."""
+"""Judges whether repairs hold when the program runs again: whether it still ends as it did, and which did not run."""
 
 from __future__ import annotations
 
@@ -7,9 +6,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.boundary.paths import real_path
 from tonumpy.conversions import ImplicitConversion
-from tonumpy.findings import Position
 from tonumpy.pipeline import repair
 from tonumpy.repair.rewrite import apply_edits
 from tonumpy.text.candidates import OperationSite
@@ -17,11 +14,11 @@ from tonumpy.text.candidates import OperationSite
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.findings import Edit, Finding
+    from tonumpy.findings import Edit, Finding, Position
     from tonumpy.judgements import Judgement
     from tonumpy.observed.sighting import Sighting
     from tonumpy.rehearsal.process import Ended
-    from tonumpy.rehearsal.spool import Failure, Run
+    from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
 
 _INTERRUPTS = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
@@ -72,10 +69,9 @@ class RepairedFile(NamedTuple):
         start, end = self.source.node_start(node), self.source.node_end(node)
         return self.moved(start), self.moved(end, is_end=True)
 
-    def without(self, judgements: Iterable[Judgement]) -> RepairedFile:
-        """SourceError where the others alone cannot be repaired."""
-        gone = {id(each) for each in judgements}
-        return repaired(self.source, [each for each in self.judgements if id(each) not in gone])
+    def bare(self) -> RepairedFile:
+        """The file without any repair."""
+        return RepairedFile(self.source, (), (), self.source.text)
 
 
 def repaired(source: Source, judgements: Sequence[Judgement]) -> RepairedFile:
@@ -99,42 +95,20 @@ class Outcome(NamedTuple):
     taken_back: tuple[TakenBack, ...] = ()
 
 
-def is_broken(first: Ended, again: Ended, files: Sequence[RepairedFile], *, stops: bool) -> bool:
+def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
     """True if the repaired program ends otherwise than it did before, and not well.
 
     One that its user ends is not broken, and one that stops at each refused conversion goes on to the next.
     """
-    if again.code == 0 or _is_interrupted(again):
+    if again.code == 0 or _is_interrupted(again) or (stops and _is_at_refusal(again.run)):
         return False
-    if stops and _is_at_refusal(again.run):
-        return False
-    if stops and _is_at_refusal(first.run):
-        return bool(blamed(files, again.run.failure))
-    return _end(first, files) != _end(again, ())
-
-
-def blamed(files: Sequence[RepairedFile], failure: Failure | None) -> list[Judgement]:
-    """The judgements repaired where the error was raised; if there are none, those in any line of its traceback."""
-    if failure is None:
-        return []
-    for lines in ({failure.place}, failure.lines):
-        rows: dict[str, list[int]] = {}
-        for path, row in (line for line in lines if line is not None):
-            rows.setdefault(real_path(path), []).append(row)
-        found = [
-            judgement
-            for file in files
-            for judgement in file.judgements
-            if _has_any(file.extent(judgement), rows.get(real_path(file.filename), ()))
-        ]
-        if found:
-            return found
-    return []
+    return _end(first) != _end(again)
 
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
     """True if a conversion was seen where it stands; the sightings are those of the file in the last run."""
-    return _has_any(file.extent(judgement), [each.spot.row for each in sightings])
+    start, end = file.extent(judgement)
+    return any(start.row <= each.spot.row <= end.row for each in sightings)
 
 
 def how_it_ended(ended: Ended) -> str:
@@ -144,10 +118,6 @@ def how_it_ended(ended: Ended) -> str:
         return ended.how
     place = "" if failure.place is None else f" at {os.path.relpath(failure.place[0])}:{failure.place[1]}"
     return f"raised {failure.kind}{place}"
-
-
-def _has_any(extent: tuple[Position, Position], rows: Sequence[int]) -> bool:
-    return any(extent[0].row <= row <= extent[1].row for row in rows)
 
 
 def _is_interrupted(ended: Ended) -> bool:
@@ -165,13 +135,7 @@ def _is_at_refusal(run: Run) -> bool:
     return False
 
 
-def _end(ended: Ended, files: Sequence[RepairedFile]) -> tuple[int, str, tuple[str, int] | None]:
-    """The exit code, and of an error its type and its line, where that stands in the files now."""
+def _end(ended: Ended) -> tuple[int, str, str]:
+    """The exit code, and of an error its type and its file."""
     failure = ended.run.failure
-    if failure is None or not failure.kind or failure.place is None:
-        return ended.code, "", None
-    path, row = failure.place
-    file = next((each for each in files if real_path(each.filename) == real_path(path)), None)
-    if file is not None and row <= len(file.source.line_starts):
-        row = file.moved(Position(row, 1)).row
-    return ended.code, failure.kind, (path, row)
+    return ended.code, failure.kind if failure else "", failure.place[0] if failure and failure.place else ""

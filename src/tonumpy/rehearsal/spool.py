@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """The error that ended a program: its type ("" where it was `sys.exit`), the innermost line of the user's own code,
-    and all those lines in its traceback, and in those of the errors that it came of: absolute path and row."""
+    """The error that ended a program: its type ("" where it was `sys.exit`), and the innermost line of the user's own
+    code: absolute path and row."""
 
     kind: str
     place: tuple[str, int] | None
-    lines: frozenset[tuple[str, int]]
 
 
 class Missed(NamedTuple):
@@ -72,9 +71,9 @@ def read_run(folder: str) -> Run:
             first = len(events)
             for told in _lines(os.path.join(folder, name)):
                 if isinstance(told, int):
-                    place = first + told
-                    if first <= place < len(events):
-                        events[place] = events[place]._replace(times=events[place].times + 1)
+                    number = first + told
+                    if first <= number < len(events):
+                        events[number] = events[number]._replace(times=events[number].times + 1)
                 elif isinstance(told, list):
                     events.append(event_of(told))
                 elif "problem" in told:
@@ -87,7 +86,8 @@ def read_run(folder: str) -> Run:
                     files.update(told["files"])
                 elif "ended" in told:
                     ended = told["ended"]
-                    failure = None if told["failure"] is None else _failure(*told["failure"])
+                    kind, place = told["failure"]
+                    failure = Failure(kind, None if place is None else (place[0], place[1]))
     children = list(processes.values()).count(False)
     return Run(tuple(events), tuple(sorted(files)), ended, tuple(problems), failure, children, tuple(missed))
 
@@ -101,11 +101,6 @@ def _lines(path: str) -> list[Any]:
             except ValueError:  # the last one of a process that was killed
                 break
     return found
-
-
-def _failure(kind: str, lines: list[list[Any]], place: list[Any] | None) -> Failure:
-    known = frozenset((str(filename), int(row)) for filename, row in lines)
-    return Failure(kind, None if place is None else (str(place[0]), int(place[1])), known)
 
 
 MOST_FRAMES = 40  # of a stack that are kept
