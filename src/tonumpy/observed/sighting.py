@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tonumpy.findings import Observed
 
     What = Literal[
-        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values", "no mask"
+        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values"
     ]
 
 
@@ -87,4 +87,4 @@ class Sighting(NamedTuple):
 
 
 NOT_HELD = Held()
-OF_DEVICES = ("mixed devices", "unfinished copy", "taken for values", "no mask")  # they are no conversions
+OF_DEVICES = ("mixed devices", "unfinished copy", "taken for values")  # they are no conversions

@@ -27,7 +27,6 @@ from tonumpy.rehearsal.standin import (
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.handlers import Refusals
-from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
@@ -83,7 +82,6 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         Taken(reports).patch(patches)
         gradients.patch(patches)
         Conversions(reports, gradients.note, copies).patch(patches)
-        Masks(reports).patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

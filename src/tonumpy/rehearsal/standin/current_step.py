@@ -14,10 +14,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tonumpy.rehearsal.frames import UNKNOWN, node_at, tree_of, value_of
-from tonumpy.rehearsal.own_code import is_of_torch, is_own
-from tonumpy.sinks.taken.table import WRITERS_OF_JSON
-from tonumpy.text.syntax import walk
+from tonumpy.rehearsal.frames import UNKNOWN, node_at, value_of
+from tonumpy.rehearsal.own_code import is_of_torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,42 +38,11 @@ def reads_item(frame: FrameType) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
 
-def next_step(frame: FrameType) -> str:
-    """The next use of the call's result: "index" or "invert", if it is that."""
-    tree, call = tree_of(frame.f_code.co_filename), node_at(frame, ast.Call)
-    for node in walk(tree) if tree is not None and call is not None else ():
-        if isinstance(node, ast.Subscript) and node.slice is call:
-            return "index"
-        if isinstance(node, ast.UnaryOp) and node.operand is call and isinstance(node.op, ast.Invert):
-            return "invert"
-    return ""
-
-
 def indexed(frame: FrameType) -> Any:
     """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
     that is made there; else UNKNOWN."""
     node = node_at(frame, ast.Subscript)
     return value_of(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
-
-
-def writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
-    """The library of CSV or JSON that writes what the frame makes, and the frame of the user's own that calls it."""
-    if not is_own(frame.f_code.co_filename):
-        library = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if library not in ("csv", "json"):
-            return None
-        while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == library:
-            frame = frame.f_back
-        return (library, frame) if is_own(frame.f_code.co_filename) else None  # libraries write such, too
-    call = node_at(frame, ast.Call)
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-        if call.func.attr in ("writerow", "writerows"):
-            return "csv", frame
-        module = getattr(value_of(call.func.value, frame), "__name__", "")
-        if module in WRITERS_OF_JSON:
-            return str(module), frame
-    above = frame.f_back  # of what JSON is given as `default`
-    return writer_at(above) if above is not None and not is_own(above.f_code.co_filename) else None
 
 
 class _Here(threading.local):

@@ -16,7 +16,6 @@ import torch
 from tonumpy.rehearsal.frames import UNKNOWN
 from tonumpy.rehearsal.own_code import is_own
 from tonumpy.rehearsal.standin.current_step import indexed, is_index, reads_item
-from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ class Taken:
         """Notice them until `patches` are restored."""
         patches.replace(torch.Tensor, "__hash__", self._hashing())
         patches.around(torch.Tensor, "__index__", self._index)
-        TakenByLibraries(self._tell).patch(patches)
 
     def _hashing(self) -> Callable[[Any], int]:
         def hash_of(tensor: Any) -> int:
