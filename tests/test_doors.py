@@ -79,7 +79,7 @@ def _calls_in_source() -> dict[str, set[str]]:
 # A call, where it may stand, and what it is in the other places of these.
 OTHERS = {
     # of what is run: the program, its code and its Python
-    "realpath": {"boundary/paths.py", "rehearsal/own_code.py", "rehearsal/process.py", "rehearsal/program.py"},
+    "realpath": {"boundary/paths.py", "rehearsal/frames.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
     "expanduser": {"boundary/paths.py", "frontends/result_cache.py", "frontends/ignore_rules.py"},  # the user's own
     "configured_path": {"config.py", "setting_values.py"},

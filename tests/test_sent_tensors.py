@@ -88,6 +88,6 @@ def test_devices_can_be_hidden(tmp_path: Path) -> None:
     [(None, 2), ("", 0), ("0", 1), ("1", 1), ("1,0", 2), ("-1", 0), ("0,-1,1", 1), ("7", 0), ("0,0", 1), ("GPU-8a", 1)],
 )
 def test_what_is_shown_is_what_cuda_shows(said: str | None, shown: int) -> None:
-    from tonumpy.rehearsal.standin.state import visible  # imports torch
+    from tonumpy.rehearsal.standin.marks import visible  # imports torch
 
     assert visible(said, 2) == shown

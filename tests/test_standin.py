@@ -187,7 +187,7 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, origins
+    from tonumpy.rehearsal.standin import conversions, mixing
     from tonumpy.rehearsal.standin.reporting import Reports
 
     if sys.argv[1] == "errors":
@@ -206,7 +206,7 @@ BROKEN = """
 
     x, host, net = torch.ones(2, device="cuda"), torch.ones(2), torch.nn.Linear(2, 2)
     breaks(Reports, "event", lambda: x.div(host).tolist())
-    breaks(origins, "words", lambda: x.sub(host).tolist())
+    breaks(mixing, "words", lambda: x.sub(host).tolist())
     breaks(Reports, "event", lambda: x.numpy().tolist())
     breaks(Reports, "event", lambda: host.numpy().tolist())
     try:
@@ -442,7 +442,7 @@ WATCHED = """
     torch.set_default_device(None)
     flat, rows = torch.eye(3, device="cuda").to_sparse(), torch.eye(3, device="cuda").to_sparse_csr()
     print(flat.values().device, flat.coalesce().indices().device, rows.values().device, (rows @ x.T).device)
-    print(torch.from_dlpack(x).device, torch.arange(5.0, device="cuda")[2:].as_strided((2,), (1,)).tolist())
+    print(torch.from_dlpack(x).tolist(), torch.arange(5.0, device="cuda")[2:].as_strided((2,), (1,)).tolist())
     print(torch.func.grad(lambda v: (v**2).sum())(x).device, torch.func.vmap(lambda row: row.sum())(x).device)
     with torch.autocast("cuda", torch.bfloat16):
         print(nn.LSTM(3, 4).cuda()(x)[0].dtype, torch.softmax(x, -1).dtype, (x @ x.T).dtype)
@@ -456,7 +456,7 @@ mean add cuda:0
 cuda:0
 cuda:0 cuda:0 cuda:0
 cuda:0 cuda:0 cuda:0 cuda:0
-cuda:0 [2.0, 3.0]
+[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]] [2.0, 3.0]
 cuda:0 cuda:0
 torch.bfloat16 torch.float32 torch.bfloat16
 meta meta cuda:0

@@ -99,10 +99,8 @@ DEVICE = """
     net = nn.Linear(2, 1).cuda()
     with torch.cuda.graph(graph, stream=stream):
         y = net(x * 2).relu().sum() + x.add_(0).sum()
-    for value in (3.0, 5.0):
-        x.fill_(value)
-        graph.replay()
-        assert torch.allclose(y, net(x * 2).relu().sum() + x.sum())
+    graph.replay()  # with a warning: nothing is computed
+    assert torch.allclose(y, net(x * 2).relu().sum() + x.sum())
     print(torch.cuda.make_graphed_callables(net, (x,))(x).shape)
 
     cache = torch.backends.cuda.cufft_plan_cache
@@ -177,4 +175,4 @@ True True
 def test_what_belongs_to_the_device_answers(tmp_path: Path) -> None:
     done = run(DEVICE, tmp_path)
     assert (done.code, done.output) == (0, DEVICE_SAYS), done.errors
-    assert "Failed to record" not in done.errors
+    assert "Failed to record" not in done.errors and "a replay computes nothing" in done.errors

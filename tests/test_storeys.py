@@ -21,7 +21,7 @@ report
 observed
 judgements
 device_lines device_choices pipeline
-answers why rehearsal.events rehearsal.own_code rehearsal.frames rehearsal.sending
+answers why rehearsal.events rehearsal.frames rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal
 """.split()
 

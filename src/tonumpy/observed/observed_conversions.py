@@ -9,8 +9,7 @@ from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.findings import Position
-from tonumpy.observed.given import given_in, is_known
-from tonumpy.observed.mixed import mixed_in
+from tonumpy.observed.given import given_in, is_known, mixed_in
 from tonumpy.observed.sighting import NOT_HELD, OF_DEVICES
 from tonumpy.observed.sites import Sites
 from tonumpy.repair.operations import AddCopy

@@ -1,7 +1,9 @@
 """The order that a process is given for a rehearsal, how it is carried out, and how those that it starts follow.
 
 A rehearsal ends behind the program's own `atexit` functions, when Python has waited for its threads. Nothing is joined
-or waited for here, so a program ends under a rehearsal whenever it ends without.
+or waited for here, so a program ends under a rehearsal whenever it ends without. What a process has loaded is told when
+it ends, or leaves without a word (`os._exit`, `os.exec*`). Programs that it starts get an environment that has what a
+Python needs to follow; one that takes no notice of its environment is not seen.
 """
 
 from __future__ import annotations
@@ -9,17 +11,25 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, NamedTuple
 
+try:
+    import _posixsubprocess
+except ImportError:  # Windows
+    _posixsubprocess = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from tonumpy.rehearsal.spool import Recorder
+
+    Hooked = Callable[[Mapping[Any, Any]], Mapping[Any, Any]]
 
 VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
 
@@ -62,7 +72,6 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
     """
     import torch  # noqa: F401 -- the user's own
 
-    from tonumpy.rehearsal.child_processes import watching  # start-up
     from tonumpy.rehearsal.spool import Recorder  # with multiprocessing, which ends after us: start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
 
@@ -110,3 +119,71 @@ class Ending:
         # nothing refers to is taken apart while Python ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         time.sleep(_PAUSE)
+
+
+_EXECS = ("execv", "execve")  # all others of `os` call one of these two
+_SPAWNS = ("posix_spawn", "posix_spawnp")
+# The place of the environment among the arguments of these, of `fork_exec` and of `Popen.__init__`.
+_ENVIRONMENT, _OF_FORK_EXEC, _OF_POPEN = 2, 5, 11
+
+
+@contextmanager
+def watching(recorder: Recorder, hooked: Hooked) -> Iterator[None]:
+    """Until the end of the block; `hooked` gives an environment what a Python needs to follow."""
+    from tonumpy.rehearsal.standin.patches import Patches  # with torch: start-up
+
+    patches = Patches()
+    try:
+        patches.replace(os, "_exit", _leaving(recorder, os._exit))
+        for name in _EXECS:
+            if hasattr(os, name):
+                patches.replace(os, name, _leaving(recorder, _followed(hooked, getattr(os, name), _ENVIRONMENT)))
+        for name in _SPAWNS:
+            if hasattr(os, name):
+                patches.replace(os, name, _followed(hooked, getattr(os, name), _ENVIRONMENT))
+        patches.replace(os, "system", _followed(hooked, os.system, None))
+        patches.replace(subprocess.Popen, "__init__", _followed(hooked, subprocess.Popen.__init__, _OF_POPEN))
+        if _posixsubprocess is not None:  # by which multiprocessing and joblib start a Python
+            patches.replace(_posixsubprocess, "fork_exec", _followed(hooked, _posixsubprocess.fork_exec, _OF_FORK_EXEC))
+        yield
+    finally:
+        patches.restore()
+
+
+def _leaving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def leave(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        recorder.end()
+        return function(*arguments, **named)
+
+    return leave
+
+
+def _followed(hooked: Hooked, function: Callable[..., Any], environment: int | None) -> Callable[..., Any]:
+    """A function that starts a program, with an environment that it can follow by, which is an argument at a place."""
+
+    @wraps(function)
+    def start(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        given = list(arguments)
+        if environment is not None and len(given) > environment:
+            given[environment] = _environment(hooked, given[environment])
+        elif environment is not None and "env" in named:
+            named["env"] = _environment(hooked, named["env"])
+        else:
+            _environment(hooked, None)
+        return function(*given, **named)
+
+    return start
+
+
+def _environment(hooked: Hooked, given: Any) -> Any:  # noqa: ANN401
+    """None is that of this process, which the program may have changed."""
+    if given is None:
+        wanted = hooked(os.environ)
+        if wanted is not os.environ:
+            os.environ.update(wanted)
+        return None
+    if isinstance(given, list):  # of fork_exec
+        pairs = dict(each.split(b"=", 1) for each in given)
+        return [b"=".join(map(os.fsencode, pair)) for pair in hooked(pairs).items()]
+    return hooked(given) if hasattr(given, "keys") else given

@@ -1,4 +1,10 @@
-"""Reads frames of the running program: the text that they are at, and what holds a tensor there that is converted."""
+"""Reads frames of the running program: which are the user's own (neither of Python, nor of a library, nor ours), the
+text that they are at, what holds a tensor there that is converted, and if `torch.compile` would compile them.
+
+In compiled code `.numpy()` and NumPy are torch's: they raise neither for grad nor for a device. Not so in what
+`torch.compiler.disable` excepts, in libraries that torch leaves alone (scikit-learn, pandas), and in functions of
+NumPy's that torch has not: these see real arrays.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +13,19 @@ import functools
 import gc
 import inspect
 import linecache
+import os
+import site
 import sys
+import sysconfig
+import threading
 from collections import deque
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.observed.sighting import Spot
 from tonumpy.observed.sites import is_at
-from tonumpy.rehearsal.own_code import is_own
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import own_expressions, walk
@@ -27,6 +38,7 @@ if TYPE_CHECKING:
     Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
     # As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
     Name = tuple[str, Kind]
+    Line = tuple[str, int]
 
 UNKNOWN = object()
 _MOST = 2_000  # items of a list or dict that are looked at
@@ -151,3 +163,115 @@ def _kind(value: object, tensor: object) -> Kind | None:
     if type(value) is dict and len(value) <= _MOST:
         return "values" if any(each is tensor for each in value.values()) else None
     return None
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+_WRITTEN_BY_TORCH = "torchinductor_"  # the folder of what torch.compile writes
+
+
+@functools.cache
+def is_own(filename: str) -> bool:
+    """True for a file of the user's, by the name that Python knows; the working folder is that of the first call."""
+    if not filename or filename.startswith("<"):
+        return False
+    path = os.path.abspath(filename)
+    if any(part in path for part in (*_INSTALLED, _WRITTEN_BY_TORCH)) or path.startswith(_library_folders()):
+        return False
+    return os.path.isfile(path) and (path == _program() or not lies_in_foreign(path))
+
+
+def _program() -> str | None:
+    """Is named, so it is the user's wherever it lies."""
+    named = getattr(sys.modules.get("__main__"), "__file__", None)
+    return None if named is None else os.path.abspath(named)
+
+
+@functools.cache
+def is_of_torch(filename: str) -> bool:
+    """Torch's own, or ours: what stands between a call of a tensor's method and the method."""
+    path = os.path.abspath(filename)
+    return path.startswith(os.path.join(_HERE, "")) or f"{os.sep}torch{os.sep}" in path
+
+
+@functools.cache
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders.update(site.getsitepackages() if hasattr(site, "getsitepackages") else ())
+    folders.add(site.getusersitepackages())
+    folders.add(os.path.dirname(os.__file__))
+    folders.add(_HERE)
+    real = {os.path.realpath(folder) for folder in folders}
+    return tuple(os.path.join(folder, "") for folder in folders | real if folder != sys.prefix)
+
+
+def failure_of(error: BaseException) -> tuple[str, Line | None]:
+    """The parts of `spool.Failure`: the error's type, and the innermost line of the user's own in its traceback."""
+    traceback, place = error.__traceback__, None
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        place = (os.path.abspath(filename), traceback.tb_lineno) if is_own(filename) else place
+        traceback = traceback.tb_next
+    return "" if isinstance(error, SystemExit) else type(error).__name__, place
+
+
+def in_one_line(message: str) -> str:
+    """The first line and, of what a worker has sent with its traceback, the last, which is its own error."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if len(lines) < 2:
+        return "".join(lines)
+    return f"{lines[0]} ... {lines[-1]}" if "Traceback (most recent call last):" in message else f"{lines[0]} ..."
+
+
+def place_of_caller() -> str:
+    """The place of the user's own code: "train.py:9"."""
+    frame = own_frame(1)
+    return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
+
+
+def shown(filename: str, row: int) -> str:
+    relative = os.path.relpath(filename)
+    return f"{filename if relative.startswith(os.pardir) else relative}:{row}"
+
+
+class _Here(threading.local):
+    """For each call of this thread that changed it, whether what runs is compiled."""
+
+    calls: tuple[bool, ...] = ()
+
+
+here = _Here()
+
+
+def is_compiled() -> bool:
+    """True if the code that runs, innermost, would be compiled."""
+    if not here.calls or not here.calls[-1]:
+        return False
+    frame = innermost()
+    return frame is not None and not _is_left_alone(frame.f_code.co_filename)
+
+
+@contextmanager
+def calling(is_compiled: bool) -> Iterator[None]:
+    before = here.calls
+    here.calls = (*before, is_compiled)
+    try:
+        yield
+    finally:
+        here.calls = before
+
+
+def innermost() -> FrameType | None:
+    """The Python code that is at a conversion, without torch's own and ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_of_torch(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+@functools.cache
+def _is_left_alone(filename: str) -> bool:
+    import torch._dynamo.trace_rules as trace_rules  # start-up
+
+    return bool(trace_rules.check_file(filename, is_inlined_call=True).skipped)

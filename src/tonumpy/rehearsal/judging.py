@@ -5,26 +5,39 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.detectors.memory_regions import Sharing
+from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.judgements import Judgement, judge_seen
+from tonumpy.judgements import Judgement, judge_seen, span_of
 from tonumpy.observed.observed_conversions import seen_alone, seen_in
 from tonumpy.observed.sighting import OF_DEVICES
-from tonumpy.pipeline import module_of
-from tonumpy.rehearsal.reached import Place, reached_in
+from tonumpy.observed.sites import Sites
+from tonumpy.pipeline import implicit_conversions, module_of
 from tonumpy.rehearsal.sightings import sightings_of
+from tonumpy.text.candidates import ReturnSite, Site, call_span, is_in_row
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import ast
+    from collections.abc import Callable, Iterator, Sequence
 
     from tonumpy.config import Settings
-    from tonumpy.findings import Finding
+    from tonumpy.engine.names.module import Module
+    from tonumpy.findings import Finding, Position
     from tonumpy.observed.sighting import Sighting
     from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
+
+
+class Place(NamedTuple):
+    """`how`: what is to be said of it."""
+
+    filename: str
+    start: Position
+    how: str
 
 
 class JudgedFile(NamedTuple):
@@ -118,3 +131,38 @@ def _defect(filename: str, error: Exception) -> SourceError:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
     return SourceError(filename, f"internal error, please report it: {type(error).__name__}: {error} ({place})")
+
+
+def reached_in(module: Module, settings: Settings, sightings: Sequence[Sighting]) -> tuple[int, tuple[Place, ...]]:
+    """How many conversions there are, and those that did not run."""
+    sites, known, seen, others = Sites(module.source), dict[int, Place](), set[int](), 0
+    nodes = []
+    for node, place in _conversions(module, settings, sites):
+        known[id(node)] = place
+        nodes.append(node)
+    for each in sightings:
+        found = sites.candidate(each.spot) if each.is_method else sites.operation(each.spot)
+        if found is not None:
+            seen.add(id(found.call))
+        else:  # of several in a row of which nothing more is known, none is said not to have run
+            near = {id(node) for node in nodes if each.spot.column is None and is_in_row(node, each.spot.row)}
+            seen |= near
+            others += not near
+    unreached = (place for node, place in known.items() if node not in seen)
+    return len({*known, *seen}) + others, tuple(sorted(unreached, key=lambda place: place.start))
+
+
+def _conversions(module: Module, settings: Settings, sites: Sites) -> Iterator[tuple[ast.expr | ast.AugAssign, Place]]:
+    """The calls of `.numpy()` on what may be a tensor, and what else a check at low confidence finds.
+
+    What a function returns to be converted elsewhere is left out: a run has seen it there.
+    """
+    source = module.source
+    for each in infer(module, sites.candidates, lambda: Sharing({}, {}), lambda _: False) if sites.candidates else ():
+        start = call_span(each.candidate, source)[0]
+        yield each.candidate.call, Place(source.filename, start, "did not run")
+    for other in implicit_conversions(module, settings):
+        if not isinstance(other.site, ReturnSite):
+            what = f"`{other.function}`" if isinstance(other.site, Site) else "this"
+            start = span_of(other, source)[0]
+            yield other.site.call, Place(source.filename, start, f"{what} converted no tensor")

@@ -42,7 +42,7 @@ class NotStartedError(Exception):
 
 def main(arguments: list[str]) -> None:
     from tonumpy.rehearsal.following import Ending, order_of  # start-up
-    from tonumpy.rehearsal.own_code import failure_of, in_one_line  # start-up
+    from tonumpy.rehearsal.frames import failure_of, in_one_line  # start-up
 
     order, ending, process = order_of(arguments[0]), Ending(), os.getpid()
     atexit.register(ending.end)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.findings import Caller, Observed
 from tonumpy.observed.sighting import NOT_HELD, Sighting, together
-from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.frames import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.boundary.output import open_to_append
 from tonumpy.observed.sighting import NOT_HELD, Held
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.frames import holder_of, names_of, parameter_of
-from tonumpy.rehearsal.own_code import is_of_torch, is_own
+from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of, parameter_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,7 +172,7 @@ class Recorder:
             os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
 
     def note_how(self, ended: str, failure: object) -> None:
-        """How the program ended, and of which error (as own_code.py has it)."""
+        """How the program ended, and of which error (as frames.py has it)."""
         self._write({"ended": ended, "failure": failure})
 
     def end(self) -> None:

@@ -26,11 +26,11 @@ from tonumpy.rehearsal.standin import (
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
-from tonumpy.rehearsal.standin.handlers import Refusals
+from tonumpy.rehearsal.standin.marks import STATE
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
-from tonumpy.rehearsal.standin.state import STATE
+from tonumpy.rehearsal.standin.reporting import Refusals
 from tonumpy.rehearsal.standin.tensors_as_keys import Taken
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.rehearsal.events import Observer
-    from tonumpy.rehearsal.standin.state import Mark
+    from tonumpy.rehearsal.standin.marks import Mark
 
 __all__ = ["pretend"]
 

@@ -14,6 +14,8 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
 from tonumpy.rehearsal.standin.marks import (
+    STATE,
+    UNKNOWN,
     WITHOUT_STORAGE,
     Base,
     Tensor,
@@ -23,7 +25,6 @@ from tonumpy.rehearsal.standin.marks import (
     storage_of,
     tensors_in,
 )
-from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches

@@ -7,6 +7,7 @@ like take. Where torch has no such function the array goes on alone.
 
 from __future__ import annotations
 
+import ast
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,12 @@ import torch
 import torch._numpy as tnp
 from torch.utils._pytree import tree_map
 
-from tonumpy.rehearsal.standin.current_step import calling, here, innermost, is_compiled, is_operator
-from tonumpy.rehearsal.standin.state import UNKNOWN
+from tonumpy.rehearsal.frames import calling, here, innermost, is_compiled, node_at
+from tonumpy.rehearsal.standin.marks import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -164,15 +166,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def excepted(function: Callable[..., Any], *, with_calls: bool) -> Callable[..., Any]:
-    """The function, in which it is not; nor in what that calls, unless the function alone is excepted."""
-    code = False if with_calls else getattr(getattr(function, "__wrapped__", function), "__code__", False)
+def excepted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, in which it is not, nor in what that calls."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         if not here.calls:
             return function(*args, **kwargs)
-        with calling(code):
+        with calling(False):
             return function(*untraced(args), **untraced(kwargs))
 
     return run
@@ -189,7 +190,7 @@ def _of_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -
         return plain
     found = with_tensor(plain, function, inputs, kwargs)
     frame = innermost()
-    return tensor_of(found) if frame is not None and is_operator(frame) else found
+    return tensor_of(found) if frame is not None and _is_operator(frame) else found
 
 
 def _of_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -222,3 +223,8 @@ def _take(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -
 def _as_asked(tensor: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
     del options
     return tensor.to(device=device or tensor.device, dtype=dtype or tensor.dtype)
+
+
+def _is_operator(frame: FrameType) -> bool:
+    """True if it is at an operator or a comparison, and not at a call."""
+    return any(node_at(frame, kind) is not None for kind in (ast.BinOp, ast.Compare, ast.AugAssign))

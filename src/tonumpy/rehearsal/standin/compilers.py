@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.marks import mark_of, on, put_all, tensors_in
+from tonumpy.rehearsal.standin.marks import CPU, HOST, STATE, mark_of, on, put_all, tensors_in
 from tonumpy.rehearsal.standin.reporting import warn
-from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -83,7 +82,7 @@ def _initializing(initialize: Any, module: Any) -> None:
 
     initialize(module)
     is_disabled = type(module.dynamo_ctx).__name__ == "DisableContext"
-    module.forward = excepted(module.forward, with_calls=True) if is_disabled else compiled(module.forward)
+    module.forward = excepted(module.forward) if is_disabled else compiled(module.forward)
 
 
 def _disabling(disable: Any, fn: Any = None, recursive: bool = True, **options: Any) -> Any:
@@ -93,7 +92,7 @@ def _disabling(disable: Any, fn: Any = None, recursive: bool = True, **options: 
     from tonumpy.rehearsal.standin.compiled_numpy import excepted  # start-up
 
     made = disable(fn, recursive, **options)
-    return made if isinstance(made, (type, torch.nn.Module)) else excepted(made, with_calls=recursive)
+    return made if isinstance(made, (type, torch.nn.Module)) else excepted(made)
 
 
 def _without_device_events(begin: Any, profile: Any, enabled: bool = True, **options: Any) -> None:

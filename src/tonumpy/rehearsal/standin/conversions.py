@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 import torch
 
-from tonumpy.rehearsal.standin.current_step import is_compiled
-from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on
+from tonumpy.rehearsal.frames import is_compiled
+from tonumpy.rehearsal.standin.marks import CPU, Base, Tensor, mark_of, on
 from tonumpy.rehearsal.standin.reporting import guarded
-from tonumpy.rehearsal.standin.state import CPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tonumpy.rehearsal.events import Event, Observer, Reason, Way
-    from tonumpy.rehearsal.standin.handlers import Refusals
+    from tonumpy.rehearsal.standin.marks import Mark
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.pending_copies import Copies
-    from tonumpy.rehearsal.standin.state import Mark
+    from tonumpy.rehearsal.standin.reporting import Refusals
 
 _numpy = Base.numpy
 _dlpack = Tensor.__dlpack__

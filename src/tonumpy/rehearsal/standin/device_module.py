@@ -11,8 +11,7 @@ import torch
 import torch.cuda.nccl
 
 from tonumpy.rehearsal.standin import streams
-from tonumpy.rehearsal.standin.marks import mark_of
-from tonumpy.rehearsal.standin.state import STATE, on_device
+from tonumpy.rehearsal.standin.marks import STATE, mark_of, on_device
 from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
 
 if TYPE_CHECKING:

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils._device as default_device
-import torch.utils.dlpack
 
-from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.marks import Base, Tensor, mark_of, on, put, put_all, put_new
+from tonumpy.rehearsal.standin.marks import (
+    CPU,
+    HOST,
+    STATE,
+    Base,
+    Tensor,
+    mark_of,
+    note_origin,
+    on,
+    put,
+    put_all,
+    put_new,
+)
 from tonumpy.rehearsal.standin.refusals import check_dtype
-from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,17 +112,8 @@ def patch(patches: Patches, devices: int) -> None:
             kwargs["device"] = CPU
         made = make(*args, **kwargs)
         put(made, HOST if place is None else on(place))
-        return origins.note(made, "made")
+        return note_origin(made, "made")
 
-    take = torch.from_dlpack
-
-    def from_dlpack(ext_tensor: Any, **options: Any) -> Any:
-        made = take(ext_tensor, **options)
-        put(made, mark_of(ext_tensor) if isinstance(ext_tensor, Tensor) else HOST)
-        return origins.note(made, "made")
-
-    for owner in (torch, torch.utils.dlpack):
-        patches.replace(owner, "from_dlpack", from_dlpack)
     patches.replace(Tensor, "__new__", staticmethod(__new__))
     patches.replace(Tensor, "pin_memory", _pinned)
     patches.replace(Tensor, "is_pinned", lambda self, device=None: is_pinned(self))  # noqa: ARG005
@@ -148,7 +148,7 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
             result = result.clone()
         put_new(result, on(place))
         check_dtype(result)
-        return origins.note(result, "made")
+        return note_origin(result, "made")
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = original.__doc__
@@ -171,7 +171,7 @@ def _on_host(
             put(result, HOST)
     if is_pinned_wanted:
         note_pinned(result)
-    return origins.note(result, "made")
+    return note_origin(result, "made")
 
 
 def _default_device() -> torch.device | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.frames import is_own
 from tonumpy.rehearsal.standin.reporting import guarded
 
 if TYPE_CHECKING:

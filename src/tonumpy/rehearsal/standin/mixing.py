@@ -1,27 +1,28 @@
 """Reports operators that are given tensors of two devices, unless real hardware takes them.
 
 `tensor == array` is one: torch makes a tensor on the CPU of the array, without asking NumPy. What is reported there is
-the tensor on the device, as it is what a repair would move.
+the tensor on the device, as it is what a repair would move. Both tensors are told by their names in the user's own
+code, and the lines that made them or moved them where they are.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.own_code import is_own
+from tonumpy.rehearsal.frames import is_compiled, is_own, names_of, own_frame, shown
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.current_step import is_compiled
-from tonumpy.rehearsal.standin.marks import Tensor, mark_of
-from tonumpy.rehearsal.standin.state import STATE, UNKNOWN
+from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, WITHOUT_STORAGE, Tensor, mark_of, storage_of
 
 if TYPE_CHECKING:
-    from tonumpy.rehearsal.standin.handlers import Refusals
+    from types import CodeType, FrameType
+
+    from tonumpy.rehearsal.standin.marks import Mark
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.state import Mark
+    from tonumpy.rehearsal.standin.reporting import Refusals
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
 _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the stack while gradients are computed
@@ -75,7 +76,7 @@ class Mixing:
 
 
 def _in_words(on: Any, off: Any) -> str:
-    return f"{origins.words(on)}; and {origins.words(off)}"
+    return f"{words(on)}; and {words(off)}"
 
 
 def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], target: Mark) -> Any:
@@ -104,3 +105,45 @@ def _has_tensors(index: Any) -> bool:
 
 
 _LAZY = torch.nn.parameter.UninitializedTensorMixin
+_MOST_SIZES = 3
+
+
+def words(tensor: Any) -> str:
+    """ "`target`, float32 of shape (8, 2) on cpu, made at train.py:9"."""
+    frame = own_frame(1)
+    name = None if frame is None else _name(tensor, frame)
+    sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
+    what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
+    origin = _origin_of(tensor)
+    where = "" if origin is None else f", {origin[0]} at {_place(*origin[1:])}"
+    return f"`{name}`, {what}{where}" if name else f"{what}{where}"
+
+
+def _place(code: CodeType, instruction: int) -> str:
+    rows = (row for first, last, row in code.co_lines() if first <= instruction < last)
+    return shown(code.co_filename, next(rows, None) or code.co_firstlineno)
+
+
+def _origin_of(tensor: Any) -> tuple[str, CodeType, int] | None:
+    try:
+        found: tuple[str, CodeType, int] | None = getattr(storage_of(tensor), "origin", None)
+    except WITHOUT_STORAGE:
+        return None
+    return found
+
+
+def _name(tensor: Any, frame: FrameType) -> str | None:
+    """The name of a tensor in the user's own code; of a part of a torch module, its name there."""
+    held = next((name for name, kind in names_of(tensor, frame) if kind == "itself"), None)
+    if held is not None:
+        return held
+    inner: FrameType | None = sys._getframe(1)
+    while inner is not None and inner is not frame:
+        owner = inner.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module):
+            for table in (owner._parameters, owner._buffers):
+                for name, value in table.items():
+                    if value is tensor:
+                        return f"{type(owner).__name__}.{name}"
+        inner = inner.f_back
+    return None

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
-from tonumpy.rehearsal.standin import origins
-from tonumpy.rehearsal.standin.marks import PLAIN_TYPES, Base, Tensor, mark_of, on, put
+from tonumpy.rehearsal.standin.marks import CPU, HOST, PLAIN_TYPES, STATE, Base, Tensor, mark_of, note_origin, on, put
 from tonumpy.rehearsal.standin.refusals import check_dtype
-from tonumpy.rehearsal.standin.state import CPU, HOST, STATE
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -123,7 +121,7 @@ def _noted(before: Any, result: Any, mark: Any) -> Any:
         return result
     put(result, mark)
     check_dtype(result)
-    return origins.note(result, "moved there")
+    return note_origin(result, "moved there")
 
 
 # The old names of types, as `torch.FloatTensor`, and their dtypes.

@@ -1,11 +1,13 @@
 """Wraps torch's functions and methods, as Python calls them, so that they carry marks from arguments to results.
 
 They hand the very same arguments to torch's own CPU functions. Autograd runs unobserved; autograd.py marks its results.
-Of CUDA's autocast torch keeps the state, and the casts are made here.
+Of CUDA's autocast torch keeps the state, and the casts are made here. One slot of CPython's type objects is cleared, as
+code in C asks it of tensors; where a Python keeps types otherwise (no GIL, another implementation) it is left alone.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 import types
@@ -17,10 +19,13 @@ import torch.utils._device as default_device
 from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin import type_slots
 from tonumpy.rehearsal.standin.factories import factory, generator_for
 from tonumpy.rehearsal.standin.marks import (
+    CPU,
+    HOST,
     PLAIN_TYPES,
+    STATE,
+    UNKNOWN,
     WITHOUT_STORAGE,
     Base,
     Tensor,
@@ -34,13 +39,12 @@ from tonumpy.rehearsal.standin.marks import (
     tensors_in,
 )
 from tonumpy.rehearsal.standin.refusals import refusing
-from tonumpy.rehearsal.standin.state import CPU, HOST, STATE, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from tonumpy.rehearsal.standin.marks import Mark
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.state import Mark
 
     Function = Callable[..., Any]
     # Is given an operator's name, its arguments, the tensors among them and their marks.
@@ -80,7 +84,7 @@ def patch(patches: Patches, look: Look) -> None:
     for kind in (torch._ops.OpOverloadPacket, torch._ops.OpOverload):
         patches.replace(kind, "__call__", _called(kind.__call__, wrap))
     patches.replace(default_device.DeviceContext, "__torch_function__", _without_device)
-    type_slots.keep_tensors_from_being_sequences(patches)
+    keep_tensors_from_being_sequences(patches)
     for original, function in made.items():  # TorchScript knows functions by identity
         if id(original) in scripted:
             patches.put(scripted, id(function), scripted[id(original)])
@@ -340,3 +344,43 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     elif type(value) is list or type(value) is tuple:
         return type(value)(_cast(each, dtype) for each in value)
     return value
+
+
+# Of PyTypeObject and PySequenceMethods, in words.
+_NAME, _SIZE, _AS_SEQUENCE, _ITEM = 3, 4, 13, 3
+_WORD = ctypes.sizeof(ctypes.c_void_p)
+
+
+def keep_tensors_from_being_sequences(patches: Patches) -> None:
+    """A `__getitem__` in Python makes a sequence of a class for code in C (pandas asks); a tensor is none."""
+
+    def __init_subclass__(cls: Any, /, **options: Any) -> None:  # noqa: ARG001, N807
+        _clear_item(cls)
+
+    patches.replace(torch.Tensor, "__init_subclass__", classmethod(__init_subclass__))
+    waiting = [torch.Tensor]
+    while waiting:
+        kind = waiting.pop()
+        _clear_item(kind)
+        waiting += kind.__subclasses__()
+
+
+def _clear_item(kind: type) -> None:
+    if not _is_as_expected(kind):
+        return
+    sequence = _word(kind, _AS_SEQUENCE).value
+    if sequence:
+        ctypes.c_void_p.from_address(sequence + _ITEM * _WORD).value = None
+
+
+def _is_as_expected(kind: Any) -> bool:
+    """True if a type of this Python lies in memory as it is expected to."""
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    is_sized: bool = ctypes.c_ssize_t.from_address(id(kind) + _SIZE * _WORD).value == kind.__basicsize__
+    name = ctypes.string_at(_word(kind, _NAME).value or 0)
+    return is_sized and name.decode(errors="replace").rpartition(".")[2] == kind.__name__
+
+
+def _word(kind: Any, place: int) -> Any:
+    return ctypes.c_void_p.from_address(id(kind) + place * _WORD)

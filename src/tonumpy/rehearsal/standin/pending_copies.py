@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.detectors.waiting import view_waited_for
-from tonumpy.rehearsal.frames import own_frame, tree_of
-from tonumpy.rehearsal.standin import streams, type_slots
+from tonumpy.rehearsal.frames import own_frame, place_of_caller, tree_of
+from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
-from tonumpy.rehearsal.standin.marks import Tensor, is_pretended, mark_of, tensors_in
+from tonumpy.rehearsal.standin.marks import CPU, HOST, Mark, Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
-from tonumpy.rehearsal.standin.origins import place_of_caller
+from tonumpy.rehearsal.standin.operators import keep_tensors_from_being_sequences
 from tonumpy.rehearsal.standin.reporting import guarded
-from tonumpy.rehearsal.standin.state import CPU, HOST, Mark
 from tonumpy.text.tree_paths import path_at
 
 if TYPE_CHECKING:
@@ -62,7 +61,6 @@ class Copies:
         methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
-        patches.around(torch, "_foreach_copy_", self._copied_each)
         self._patches = patches
 
     def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -72,14 +70,6 @@ class Copies:
         result = copy(target, src, non_blocking)
         if non_blocking and is_towards and is_pinned(target):
             self._begin(target)
-        return result
-
-    def _copied_each(self, copy: Callable[..., Any], targets: Any, src: Any, non_blocking: bool = False) -> Any:
-        begun = [one for one, other in zip(targets, src, strict=False) if _is_towards_host(other, one)]
-        result = copy(targets, src, non_blocking)
-        for each in begun:
-            if non_blocking and is_pinned(each):
-                self._begin(each)
         return result
 
     def _moved(self, move: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -159,7 +149,7 @@ class Copies:
                 for owner in (Tensor,) if names is READS else (Tensor, torch):
                     if hasattr(owner, name):
                         patches.around(owner, name, act)
-        type_slots.keep_tensors_from_being_sequences(patches)
+        keep_tensors_from_being_sequences(patches)
 
     def _forget(self) -> None:
         for storage in list(self._pending):

@@ -16,9 +16,8 @@ from torch.multiprocessing import reductions
 from torch.utils._pytree import tree_map
 
 from tonumpy.rehearsal.sending import received
-from tonumpy.rehearsal.standin.marks import put
+from tonumpy.rehearsal.standin.marks import HOST, STATE, put
 from tonumpy.rehearsal.standin.reporting import warn
-from tonumpy.rehearsal.standin.state import HOST, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

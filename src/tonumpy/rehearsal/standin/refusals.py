@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.standin.marks import is_pretended, mark_of, tensors_in
-from tonumpy.rehearsal.standin.state import STATE
+from tonumpy.rehearsal.standin.marks import STATE, is_pretended, mark_of, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,20 +2,19 @@
 
 Python's sets and dicts ask a tensor for its hash, which is that of the object: one of a single number is told, as its
 equals will not be found. Not one that requires grad: parameters are keys by what they are; nor where an item is read by
-its key, which is found for this very tensor or raises. What libraries take, values_in_libraries.py reports.
+its key, which is found for this very tensor or raises. What libraries take for values, a check alone tells.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.frames import UNKNOWN
-from tonumpy.rehearsal.own_code import is_own
-from tonumpy.rehearsal.standin.current_step import indexed, is_index, reads_item
+from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, value_of
 from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
@@ -83,3 +82,21 @@ def _finds_itself(frame: FrameType) -> bool:
 def _is_array(value: Any) -> bool:
     """True if an index of several numbers would have been taken: a list takes none."""
     return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"
+
+
+def is_index(frame: FrameType) -> bool:
+    """True if something is taken out of, or put into, an object by an index."""
+    return node_at(frame, ast.Subscript) is not None
+
+
+def reads_item(frame: FrameType) -> bool:
+    """True if something is taken out of an object by its index or key."""
+    node = node_at(frame, ast.Subscript)
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+
+
+def indexed(frame: FrameType) -> Any:
+    """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
+    that is made there; else UNKNOWN."""
+    node = node_at(frame, ast.Subscript)
+    return value_of(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
