@@ -6,7 +6,11 @@ import ast
 import contextlib
 import io
 import itertools
+import shutil
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +19,8 @@ from test_fixtures import FIXTURES, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from conftest import RunTonumpy
 
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
@@ -26,7 +31,7 @@ MOST = 3  # parameters that are varied
 
 
 def concerned(fixture: Fixture) -> bool:
-    return any(each.code in CODES and each[3] == "safe" for each in fixture.expected)
+    return any(each.code in CODES and each.applicability != "display-only" for each in fixture.expected)
 
 
 CONCERNED = [each for each in FIXTURES if concerned(each)]
@@ -99,3 +104,20 @@ def test_what_worked_works_after_the_fix(fixture: Fixture, tmp_path: Path, monke
                 repaired = outcome(new.get(node.name), arguments)
                 assert repaired is not None, (node.name, arguments)
                 assert repr(repaired) == repr(worked) or not np.isscalar(worked), (node.name, arguments)
+
+
+def test_a_program_prints_the_same_after_the_fix(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    shutil.copy(Path(__file__).with_name("safe_fix_program.py"), path)
+
+    def printed() -> str:
+        run = subprocess.run([sys.executable, "-W", "ignore", path.name], cwd=tmp_path, capture_output=True, text=True)
+        return run.stdout + run.stderr
+
+    before = printed()
+    assert "Error" not in before
+    run_tonumpy("fix", path.name)
+    assert path.read_text().count(".detach()") > 5
+    assert printed() == before
+    run_tonumpy("fix", "--unsafe-fixes", path.name)
+    assert "AttributeError" in printed()  # else it says nothing
