@@ -574,3 +574,19 @@ def test_a_device_without_a_line_of_its_own(run_tonumpy: RunTonumpy, tmp_path: P
     module = "import torch\n\n\ndef f(x: torch.Tensor, args):\n    return x.detach().to(args.device).numpy()\n"
     (tmp_path / "m.py").write_text(module)
     assert "on a tensor on `args.device` (maybe a GPU)" in run_tonumpy("check", "m.py").out
+
+
+def test_what_is_taken_for_a_value_is_told_with_its_kind(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return len(set(x))\n")
+    told = run_tonumpy("why", "m.py:5").out
+    assert "`x`\n  TNP206 (high confidence): " in told
+    assert "  kind: torch tensor (proved)\n    code, m.py:4: true from this line on\n" in told
+
+
+def test_an_unknown_fact_is_not_said_to_be_true(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    text = "import torch\n\n\ndef f(s):\n    net = torch.nn.Linear(2, 2)\n    return net.scale.numpy()\n"
+    (tmp_path / "m.py").write_text(text)
+    told = run_tonumpy("why", "m.py:6").out
+    grad = told[told.index("  grad: ") : told.index("  grad mode: ")]
+    told = "  grad: unknown, may require grad\n    code, m.py:5: computed from parameters from this line on\n"
+    assert grad.startswith(told)

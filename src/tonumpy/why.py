@@ -27,6 +27,7 @@ from tonumpy.sinks.operators import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
+from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import call_span, find_candidates, is_in_row
 
 if TYPE_CHECKING:
@@ -150,11 +151,14 @@ def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
     source = grounds.module.source
     for other in grounds.known.others:
         start, _ = span_of(other, source)
-        judged = _as_judged(other, _at(grounds.found, start))
+        told = tuple(each for each in _at(grounds.found, start) if not other.taken or each.code == "TNP206")
+        if other.taken and not told:
+            continue
+        judged = _as_judged(other, told)
         answers = (*answers_of(judged, grounds.module), *_doubted(other, judged))
         answers += _compiled(grounds.module, other.site)
         answers += grounds.seen.pop(other.site.call, ())
-        yield Explanation(start, source.text_of(other.argument), _at(grounds.found, start), answers)
+        yield Explanation(start, source.text_of(other.argument), told, answers)
 
 
 def _as_judged(conversion: _Judged, findings: tuple[Finding, ...]) -> _Judged:
@@ -244,6 +248,7 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_implicit(module, places.given),
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
+        *(each for each in infer_taken(module, lambda: places.risks) if is_in_row(each.site.call, places.row)),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from tonumpy.facts import Fact
 
 _TRUE = "true from this line on"
-_UNKNOWN = "unknown from this line on"
+_TOLD = {
+    "unknown": "unknown from this line on",
+    "chosen": "chosen at run time from this line on",
+    "learns": "computed from parameters from this line on",
+}
 _OPEN = ("unknown", "chosen", "learns")  # what a join of other states may give
 
 
@@ -44,13 +48,13 @@ def state_of_grad(requires_grad: Fact, *, param_taint: bool) -> str:
 
 def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[Aspect, str, str]]:
     if isinstance(value, Instance):  # what it is worked out for is kept by what is known of it: only what counts
-        return [("device", "chosen", _TRUE)] if value.on_cpu is None and value.device_taint else []
+        return [("device", "chosen", _TOLD["chosen"])] if value.on_cpu is None and value.device_taint else []
     param_taint = isinstance(value, LibraryObject) or value.param_taint  # as what a layer makes
     states: tuple[tuple[Aspect, str], ...] = (
         ("device", state_of_device(value.on_cpu, is_sent=bool(value.device_taint))),
         ("grad", state_of_grad(value.requires_grad, param_taint=param_taint)),
     )
-    told = [(about, state, _UNKNOWN if state == "unknown" else _TRUE) for about, state in states]
+    told = [(about, state, _TOLD.get(state, _TRUE)) for about, state in states]
     if isinstance(value, Unknown):
         told.append(("kind", "unknown", value.reason.value))
     elif isinstance(value, Tensor):
