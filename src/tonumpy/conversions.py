@@ -82,7 +82,7 @@ class Conversion(NamedTuple):
 
     @property
     def confidence(self) -> Confidence:
-        """Of what it may raise for: high where something in sight speaks for it."""
+        """The confidence in what it may raise for: high where something in sight speaks for it."""
         if not self.is_settled:
             return "low"
         if self.transformed is not None and self.certainty == "tensor":
@@ -91,7 +91,7 @@ class Conversion(NamedTuple):
 
     @property
     def speaks_of_grad(self) -> bool:
-        """Whether something in sight says that it raises for its grad. Where the search was cut off, something might
+        """True if something in sight says that it raises for its grad. Where the search was cut off, something might
         have been found that speaks against it."""
         requires_grad = self.requires_grad is True and self.grad_mode is not False
         is_made_by_model = self.param_taint and self.grad_mode is True
@@ -100,7 +100,7 @@ class Conversion(NamedTuple):
 
     @property
     def speaks_of_device(self) -> bool:
-        """The same of its device."""
+        """True if something in sight says that it raises for its device."""
         speaks = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
         return speaks and not is_cut_off(self.evidence, "device")
 
@@ -110,7 +110,7 @@ class Conversion(NamedTuple):
 
     @property
     def confidence_of_kind(self) -> Confidence:
-        """Of what does not depend on grad or device: as sure as that it is a tensor."""
+        """The confidence in what does not depend on grad or device: as sure as that it is a tensor."""
         return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
 
     @property
@@ -122,11 +122,11 @@ class Conversion(NamedTuple):
         return self.confidence_of_kind if is_surely_there else "medium"
 
     def without_habits(self, habits: Collection[str] | None = None) -> Conversion:
-        """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
+        """Return what is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
 
     def as_proved(self) -> Conversion:
-        """What is known by proof and promise alone, without what callers or habits say."""
+        """Return what is known by proof and promise alone, without what callers or habits say."""
         return _without_habits(self, None, Strength.CALLERS)
 
     @property
@@ -162,7 +162,7 @@ class Conversion(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the chain itself detaches and brings the tensor to the CPU, or `force=True` does."""
+        """True if the chain itself detaches and brings the tensor to the CPU, or `force=True` does."""
         return self.candidate.is_forced or self.chain.is_complete
 
 
@@ -184,8 +184,8 @@ class Copied(NamedTuple):
 
 
 class Mask(NamedTuple):
-    """What is taken for a mask: what is done with it, the ufuncs' calls with the functions of torch that can stand for
-    them, if all have one, and the arguments that are tensors."""
+    """A result that is taken for a mask: what is done with it, the ufuncs' calls with the functions of torch that can
+    stand for them, if all have one, and the arguments that are tensors."""
 
     how: Literal["inverted", "index", "refused"]
     in_torch: tuple[tuple[ast.Call, str], ...]
@@ -294,7 +294,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it is one argument that is made by what is taken for a model: it may be no tensor, or grad mode off.
+        """True if it is one argument that is made by what is taken for a model: it may be no tensor, or grad mode off.
 
         Of seven such in five hundred repositories, where nothing else spoke, none was right.
         """
@@ -303,11 +303,11 @@ class ImplicitConversion(NamedTuple):
         return is_one_argument and learns_alone and self.certainty != "tensor" and self.grad_mode is not True
 
     def without_habits(self, habits: Collection[str] | None = None) -> ImplicitConversion:
-        """What is known if these habits are not believed, or none at all; itself where that changes nothing."""
+        """Return what is known if these habits are not believed, or none at all; itself where that changes nothing."""
         return _without_habits(self, habits)
 
     def as_proved(self) -> ImplicitConversion:
-        """What is known by proof and promise alone, without what callers or habits say."""
+        """Return what is known by proof and promise alone, without what callers or habits say."""
         return _without_habits(self, None, Strength.CALLERS)
 
     @property
@@ -320,7 +320,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def risks(self) -> tuple[Risk, ...]:
-        """What the code around shows to go wrong; nothing where it shows nothing."""
+        """Return what the code around shows to go wrong; nothing where it shows nothing."""
         found: list[Risk] = []
         if not self.grad_is_proved and (self.requires_grad or self.param_taint):
             found.append("requires grad" if self.requires_grad else "learns")
@@ -337,7 +337,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def would_cut_gradient(self) -> bool:
-        """Whether torch uses the result, so that it has no gradient once its tensors are converted."""
+        """True if torch uses the result, so that it has no gradient once its tensors are converted."""
         return self.back_in_torch is not None and not self.grad_is_proved
 
     @property
@@ -353,7 +353,7 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def _lacks(self) -> list[Literal["layout", "dtype", "bit"]]:
-        """What of it NumPy does not have."""
+        """Return what of it NumPy does not have."""
         found: list[Literal["layout", "dtype", "bit"]] = []
         if self.layout is not None:
             found.append("layout")
@@ -365,12 +365,12 @@ class ImplicitConversion(NamedTuple):
 
     @property
     def is_of_chosen_dtype(self) -> bool:
-        """Whether all that NumPy may lack of it is its dtype, which the code in sight chooses at run time."""
+        """True if all that NumPy may lack of it is its dtype, which the code in sight chooses at run time."""
         return self._lacks == ["dtype"] and is_choice(self.dtype)
 
     @property
     def is_certain_to_raise(self) -> bool:
-        """Of a conversion at risk: not where a device alone is doubtful, which may turn out to be the CPU."""
+        """True if a conversion at risk raises: not where a device alone is doubtful, which may be the CPU."""
         is_elsewhere = self.on_cpu is False and not self.device_is_proved
         lacks = bool(self._lacks) and not self.is_of_chosen_dtype
         return is_elsewhere or lacks or (self.requires_grad is True and not self.grad_is_proved)

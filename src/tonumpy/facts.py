@@ -1,4 +1,4 @@
-"""What is said of a value and how surely: the two smallest words that the whole of the house speaks."""
+"""Tells what is said of a value and how surely: the two smallest words that the whole of the house speaks."""
 
 from __future__ import annotations
 

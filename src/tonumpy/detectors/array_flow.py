@@ -1,4 +1,4 @@
-"""What the names of a function are made of, by names alone, and in the order of no statement.
+"""Tells what the names of a function are made of, by names alone, and in the order of no statement.
 
 An array comes from a conversion where an expression holds one or the other.
 """

@@ -50,13 +50,13 @@ _LOADING_IN_NOTEBOOK = (
 
 
 class CpuOnly:
-    """Whether a program, or a test in it, keeps to the CPU."""
+    """The search for what a program, or a test in it, may run on beside the CPU."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
 
     def runs(self, scopes: Items[Scope], *, detaches: bool = False) -> bool:
-        """Whether what stands in some scopes is run on the CPU alone."""
+        """True if what stands in some scopes is run on the CPU alone."""
         use = self._module.use
         if use.holds_tests:
             if any("cuda" in conftest.source.text for conftest in self._module.conftests):
@@ -72,7 +72,7 @@ class CpuOnly:
         return detaches or is_used
 
     def has_raised(self, scopes: Items[Scope]) -> bool:
-        """Whether its authors run it, so that what would raise for its grad has: a test of what is in sight."""
+        """True if its authors run it, so that what would raise for its grad has: a test of what is in sight."""
         return self._module.use.holds_tests and (self._tests_own_code or self.runs(scopes))
 
     @cached_property
@@ -112,7 +112,7 @@ class CpuOnly:
         return not any(map(self._may_choose, self._imports))
 
     def _may_choose(self, imported: Import) -> bool:
-        """Whether what is imported may choose a device."""
+        """True if what is imported may choose a device."""
         root = imported.module.partition(".")[0]
         if not imported.level and (root in _CHOOSE_NONE or gives_plain_values(root)):
             return False

@@ -1,4 +1,4 @@
-"""What a call writes, by the name of its function: NumPy's, torch's, and an optimizer's step."""
+"""Tells what a call writes, by the name of its function: NumPy's, torch's, and an optimizer's step."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _is_surely_none(module: Module, receiver: Value) -> bool:
 
 
 def _with_sharing(sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
-    """The same with what is written through shared memory, for the conversions that may share it."""
+    """Add what is written through shared memory, for the conversions that may share it."""
     return [
         each
         if each.copies or each.on_cpu is False or each.certainty == "possible"
@@ -114,7 +114,7 @@ def _with_sharing(sharing: Callable[[], Sharing], conversions: list[Conversion])
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
-    """What the rules judge; None where the receiver is surely no torch tensor."""
+    """Return what the rules judge; None where the receiver is surely no torch tensor."""
     if candidate.is_unbound:
         converted = _given_to_unbound(candidate, seen)
         if converted is None:
@@ -216,7 +216,7 @@ def _habits(
 
 
 def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:
-    """What `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
+    """Return what `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
     given = seen.arguments.positional
     if candidate.call.func is candidate.attribute:
         return given[0] if given and seen.receiver == Symbol("torch.Tensor") else None
@@ -252,7 +252,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
 
 
 def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
-    """Whether it is surely a tensor, in a public function or class: who uses that may have put it anywhere."""
+    """True if it is surely a tensor, in a public function or class: who uses that may have put it anywhere."""
     if any(is_named("dataset-name", word) for word in words_of_chain(candidate.receiver)):
         return False
     named = [scope.name for scope in candidate.scopes if isinstance(scope, SCOPES)]

@@ -41,14 +41,14 @@ def find_sharers(source: Source) -> list[Site]:
 
 
 def side_of(call: ast.Call) -> Side:
-    """What the call of such a function makes."""
+    """Return what the call of such a function makes."""
     name = last_name(call.func)
     is_of_torch = name in _OF_TORCH or (name in _OF_BOTH and (path_of(call.func) or "").startswith("torch"))
     return "tensor" if is_of_torch else "array"
 
 
 def converted_by(call: ast.Call) -> ast.expr:
-    """What it is made of."""
+    """Return what it is made of."""
     if call.args:
         return call.args[0]
     assert isinstance(call.func, ast.Attribute)
@@ -88,7 +88,7 @@ def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tup
 
 
 def brings_back(chain: Chain, values: dict[int, Value]) -> Fact:
-    """Whether a `.cpu()` of the chain is called on what has been sent to a device, and copies unless that is the CPU.
+    """True if a `.cpu()` of the chain is called on what has been sent to a device, and copies unless that is the CPU.
 
     None where nothing in sight says where it is.
     """

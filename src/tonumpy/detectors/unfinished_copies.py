@@ -220,7 +220,7 @@ class _CopyWalk(ForwardWalk[Copy]):
         super().block(done)
 
     def branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> list[Names[Copy]]:
-        """What one branch of an `if` waits for, it is taken to need to wait for: `if device.type == "cuda":`."""
+        """Run the branches. One branch of an `if` waits for what needs it: `if device.type == "cuda":`."""
         before = self.of(_ON_THE_WAY)
         ends = super().branches(statement, *blocks)
         if isinstance(statement, ast.If) and len(ends) == 2 and not statement.orelse:

@@ -1,4 +1,4 @@
-"""What makes the host wait for a device, by its name, and arrays that are read only after that."""
+"""Tells by its name what makes the host wait for a device, and which arrays are read only after that."""
 
 from __future__ import annotations
 

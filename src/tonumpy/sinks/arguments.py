@@ -55,7 +55,7 @@ Given = tuple[ast.expr, Value, "Container | None", Refusal]
 
 
 class Facts(NamedTuple):
-    """What is known of one tensor."""
+    """The facts about one tensor."""
 
     certainty: Certainty
     on_cpu: Fact
@@ -127,7 +127,7 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
 
 
 def _may_keep_value(given: Given) -> bool:
-    """Whether what stands beside an array leaves the result as it is: where a tensor there changes it, none does."""
+    """True if what stands beside an array leaves the result as it is: where a tensor there changes it, none does."""
     _, value, _, refusal = given
     return refusal.keeps_value or not any(isinstance(each, (Tensor, Unknown)) for each in members(value))
 
@@ -177,7 +177,7 @@ def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator
 
 
 def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
-    """What `map(np.asarray, xs)` converts: each item, or what is in each."""
+    """Return what `map(np.asarray, xs)` converts: each item, or what is in each."""
     for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
         item = item_handed_on(value)
         for parameter in consumer.parameters:
@@ -314,7 +314,7 @@ def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
 
 
 def _in_records(node: ast.expr, value: Sequence, takes: Dict[str, Refusal]) -> Iterator[Given]:
-    """Of dicts in a list: what stands there under each key, or under one, itself or in a list."""
+    """Yield what stands in the dicts of a list under each key, or under one, itself or in a list."""
     for way, refusal in takes.items():
         kind, _, key = way.partition(".")
         if kind != "records":
@@ -346,7 +346,8 @@ def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal, wanted: str = "")
 
 
 def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
-    """What is known of a tensor as far as the function asks for it; where every tensor is refused, it must be one."""
+    """Return what is known of a tensor as far as the function asks for it; where every tensor is refused, it must be
+    one."""
     if facts is None or refusal is EVERY or len(refusal.sorts) == len(EVERY.sorts):
         return facts
     if refusal.error:
@@ -361,7 +362,8 @@ def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
 
 
 def facts_of(value: Value) -> Facts | None:
-    """What is known of a value that is a tensor whatever path led here, or at least on those that matter; else None.
+    """Return what is known of a value that is a tensor whatever path led here, or at least on those that matter; else
+    None.
 
     Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
     tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`. What has been moved or comes

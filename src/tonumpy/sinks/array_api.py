@@ -1,4 +1,4 @@
-"""Whether a module lets SciPy or scikit-learn take tensors as they are, by the array API.
+"""Tells whether a module lets SciPy or scikit-learn take tensors as they are, by the array API.
 
 Then many of their functions work on CUDA tensors, and keep gradients: their rows, measured without it, say nothing. Of
 the others, as those of scipy.linalg, the rows hold: the tables name the functions that it changes ("array API").

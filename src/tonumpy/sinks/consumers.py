@@ -30,7 +30,7 @@ _HOMES = {"mpl_toolkits": "matplotlib"}
 
 
 class Refusal(NamedTuple):
-    """What of one way to give a tensor is refused: letters of sorts, or every tensor with an error of this name, where
+    """The refusal of one way to give a tensor: letters of sorts, or every tensor with an error of this name, where
     arrays may be refused too. `later`: in what is done next with what the function gives or changes. `keeps_value`:
     of arrays the function gives what it gives of tensors. `errors`: pairs of a letter and the name of an error, where
     that is another than NumPy's; `words`: what the library says then."""
@@ -69,7 +69,7 @@ class Consumer(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """What a call gives for a parameter that converts; `position` and `name` say where among its arguments."""
+    """An argument for a parameter that converts; `position` and `name` say where among its arguments."""
 
     node: ast.expr
     position: int | None
@@ -98,7 +98,7 @@ _NONE = Library({}, frozenset(), {})
 
 @cache
 def library_of(root: str) -> Library:
-    """Of the library that is imported by this name; an empty one where none is measured."""
+    """Return the table of the library that is imported by this name; an empty one where none is measured."""
     path = os.path.join(os.path.dirname(__file__), "libraries", f"{_HOMES.get(root, root)}.json")
     try:
         with open(path, encoding="utf-8") as file:
@@ -132,7 +132,7 @@ def consumer_of(library: str, name: str) -> Consumer | None:
 
 
 def follows_array_api(function: str) -> bool:
-    """Whether a function, by its full name, does something else while its library's array API is switched on."""
+    """True if a function, by its full name, does something else while its library's array API is switched on."""
     root, _, inside = function.partition(".")
     known = library_of(root)
     line = known.functions.get(inside)
@@ -176,7 +176,7 @@ def methods_of(root: str) -> Collection[str]:
 
 @cache
 def methods_named(root: str, name: str) -> tuple[Consumer, ...]:
-    """What a method of this name does, one for each sort of object of a library that has such."""
+    """Return what a method of this name does, one for each sort of object of a library that has such."""
     return tuple(_read(tuple(line)) for line in library_of(root).methods.get(name, ()))
 
 

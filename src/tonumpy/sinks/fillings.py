@@ -67,7 +67,7 @@ def is_filling(call: ast.Call, path: str) -> bool:
 
 
 def _bound(scope: ast.AST, path: str) -> Iterator[ast.expr]:
-    """What is assigned to it."""
+    """Return what is assigned to it."""
     for node in ast.walk(scope):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
             continue

@@ -111,7 +111,7 @@ def _others(site: Site, function: str, consumer: Consumer, seen: Observation, kn
 
 
 def told(value: Value) -> str:
-    """What a value is, for a person."""
+    """Return what a value is, for a person."""
     parts = members(value)
     if len(parts) > 1:
         return "one of: " + "; ".join(dict.fromkeys(map(told, parts)))

@@ -124,7 +124,7 @@ def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
 
 
 def takes_array(dimensions: int, index: Value) -> bool:
-    """Whether what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
+    """True if what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
     if any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts):
         return True
@@ -132,7 +132,7 @@ def takes_array(dimensions: int, index: Value) -> bool:
 
 
 def _selects(part: Value) -> bool:
-    """Whether a part of an index stands for several places: an array, a mask, `...`."""
+    """True if a part of an index stands for several places: an array, a mask, `...`."""
     if isinstance(part, (Sequence, Tensor)):
         return not isinstance(part, Tensor) or not (part.is_number or part.is_item)
     if isinstance(part, Constant):

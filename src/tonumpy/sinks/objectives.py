@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 def find_given(module: Module, risks: PossibleTensors) -> list[Site | ReturnSite]:
-    """What may give a tensor to a function of another library, to SciPy as a result, or to a sink of the settings."""
+    """Return what may give a tensor to a function of another library, to SciPy as a result, or to a sink of the
+    settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
     if not module.sinks:

@@ -51,7 +51,7 @@ def find_operations(source: Source, risks: PossibleTensors | None = None) -> lis
 
 
 def _may_always_raise(site: OperationSite) -> bool:
-    """Whether an array and a tensor raise here in either order, or in this one, whatever the tensor is like."""
+    """True if an array and a tensor raise here in either order, or in this one, whatever the tensor is like."""
     node = site.node
     if isinstance(node, ast.Compare):
         return not isinstance(node.ops[0], ast.Eq)
@@ -80,7 +80,7 @@ def _is_of_two(node: ast.AST) -> bool:
 
 
 def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
-    """Whether one side reads as an array, and the other may be a tensor."""
+    """True if one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False

@@ -101,13 +101,13 @@ def _name_annotated(text: str, place: int) -> str | None:
 
 
 def _is_result_used(text: str, place: int) -> bool:
-    """Whether an operator stands before or behind a call of `.numpy()`."""
+    """True if an operator stands before or behind a call of `.numpy()`."""
     is_before = _BEFORE.search(text, _line_start(text, place), place) is not None
     return is_before or _BEHIND.match(text, place) is not None
 
 
 def _is_operand(text: str, start: int, end: int) -> bool:
-    """Whether an operator stands beside a word, or it is indexed by more than a number, or put into something."""
+    """True if an operator stands beside a word, or it is indexed by more than a number, or put into something."""
     if text[start] == ".":
         start = text.rfind(" ", max(0, start - MAX_LINE), start) + 1
     before = text[start - 4 : start].rstrip() if start > 4 else ""

@@ -51,7 +51,7 @@ class OwnSinks:
 
 
 def _is_given(site: Site) -> bool:
-    """Whether what is called is a parameter, which has the name of an import elsewhere in the module."""
+    """True if what is called is a parameter, which has the name of an import elsewhere in the module."""
     root = (path_of(site.call.func) or "").partition(".")[0]
     return any(root in parameter_names(scope.args) for scope in site.scopes if isinstance(scope, FUNCTIONS))
 

@@ -34,7 +34,7 @@ def places_spelt(text: str) -> list[int]:
 
 
 def _names_spelt(text: str) -> Names:
-    """What the text imports of consumers, or of modules that hold them, in functions too."""
+    """Return what the text imports of consumers, or of modules that hold them, in functions too."""
     names = {}
     for match in _IMPORT.finditer(text):
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].split()

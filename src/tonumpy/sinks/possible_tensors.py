@@ -1,4 +1,4 @@
-"""Whether an expression may hold a tensor at risk: only where it may is anything inferred.
+"""Tells whether an expression may hold a tensor at risk: only where it may is anything inferred.
 
 An expression is followed backwards through the variables, attributes, calls and returns of its module by their names,
 without regard to order, branches or objects, so that too much is let through rather than too little.
@@ -52,7 +52,7 @@ _FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
 
 
 class _Scope:
-    """What a module, class or function binds: parameters, imports, and the expressions that its variables are given."""
+    """The bindings of a module, class or function: parameters, imports, and what its variables are given."""
 
     def __init__(self, node: ast.AST) -> None:
         self.parameters: dict[str, ast.arg] = {}
@@ -123,7 +123,7 @@ class _Scope:
 
 
 class PossibleTensors:
-    """Of one source; `reaches` answers."""
+    """The search in one source; `reaches` answers."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -205,7 +205,8 @@ class PossibleTensors:
         ]
 
     def _given(self, name: str, scopes: _Scopes) -> list[_Step] | None:
-        """What the module gives a parameter; None where others may give a tensor, by its function or its annotation."""
+        """Return what the module gives a parameter; None where others may give a tensor, by its function or its
+        annotation."""
         function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
         if not isinstance(function, FUNCTIONS) or name not in (names := parameter_names(function.args)):
             return None  # of a lambda
@@ -273,7 +274,7 @@ class PossibleTensors:
 
     @cached_property
     def _attributes(self) -> dict[str, list[_Step]]:
-        """What is stored in attributes, whosever they are, and in the fields that classes declare."""
+        """Return what is stored in attributes, whosever they are, and in the fields that classes declare."""
         found: dict[str, list[_Step]] = {}
         for around in self._all_scopes:
             scope = self._scope(around[-1])
@@ -298,7 +299,7 @@ class PossibleTensors:
         return found
 
     def _made_by(self, name: str) -> list[_Step]:
-        """What the functions of a name return."""
+        """Return what the functions of a name return."""
         functions = self._functions.get(name, ()) if f"def {name}" in self._source.text else ()
         return [(each, around) for around in functions for each in self._scope(around[-1]).returned]
 
@@ -345,7 +346,7 @@ class PossibleTensors:
 
 
 def _given_in(call: ast.Call, parameter: str, at: int) -> list[ast.expr]:
-    """What a call gives a parameter, by its name or by its place; all that it gives where that is not in sight."""
+    """Return what a call gives a parameter, by its name or by its place; all that it gives where neither shows."""
     named = [each.value for each in call.keywords if each.arg in (parameter, None)]
     if any(isinstance(each, ast.Starred) for each in call.args):
         return arguments_of(call)

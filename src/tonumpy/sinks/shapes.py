@@ -24,8 +24,8 @@ _BRIDGES = {"faiss": "torch_utils"}
 
 
 def is_consumer(full: str, text: str) -> bool:
-    """Whether a module's name is of a library that converts, in a text that may ask for that: not if the text names
-    the module that teaches the library to take tensors."""
+    """True if a module's name is of a library that converts, in a text that may ask for that: not if the text names the
+    module that teaches the library to take tensors."""
     root = full.partition(".")[0]
     if root == "torch":
         return OF_TORCH in text
@@ -34,7 +34,7 @@ def is_consumer(full: str, text: str) -> bool:
 
 
 def may_convert(call: ast.Call, names: Names) -> bool:
-    """Whether a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
+    """True if a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
     return any(may_be_a_tensor(each, names) for each, _ in given_away(call, names))
 
 
@@ -74,7 +74,7 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
 
 
 def _may_be_given(node: ast.expr, takes: Mapping[str, Refusal]) -> bool:
-    """Whether what is given by a literal or a comprehension is taken in this form."""
+    """True if what is given by a literal or a comprehension is taken in this form."""
     kind = _KINDS.get(type(node))
     return kind is None or any(way == kind or (kind == "items" and way.startswith("records")) for way in takes)
 
@@ -106,7 +106,7 @@ def may_be_a_tensor_or_mask(node: ast.expr) -> bool:
 
 
 def masked_by(node: ast.expr) -> ast.expr:
-    """What a mask is made of."""
+    """Return what a mask is made of."""
     while isinstance(node, ast.Compare):
         node = node.left
     return node

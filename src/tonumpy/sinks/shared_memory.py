@@ -30,7 +30,7 @@ _MADE = Facts("tensor", True, False, False, None, None, None, True, False)
 
 
 def sharers_in(module: Module) -> list[Site]:
-    """What torch makes of arrays, and what NumPy makes of tensors.
+    """Return what torch makes of arrays, and what NumPy makes of tensors.
 
     NumPy is mostly given arrays and lists. So that is asked about last, where something is written.
     """
@@ -43,7 +43,8 @@ def sharers_in(module: Module) -> list[Site]:
 
 
 def infer_sharers(module: Module, sites: Items[Site], sharing: Sharing) -> list[ImplicitConversion]:
-    """Those that surely share memory that is written on one side and read on the other, in the order of the sites."""
+    """Return those that surely share memory that is written on one side and read on the other, in the order of the
+    sites."""
     written = [site for site in sites if site.call in sharing.of_tensors or site.call in sharing.of_arrays]
     observed = _observed(module, written)
     found = []
@@ -56,7 +57,7 @@ def infer_sharers(module: Module, sites: Items[Site], sharing: Sharing) -> list[
 
 
 def _observed(module: Module, sites: Items[Site]) -> Observations:
-    """What the calls are given, and what each method in what they are given is called on."""
+    """Return what the calls are given, and what each method in what they are given is called on."""
     links = [site._replace(call=node) for site in sites for node in _methods(site)]
     return observe(module, [*sites, *links]) if sites else {}
 

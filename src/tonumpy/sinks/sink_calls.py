@@ -48,7 +48,7 @@ def _is_at_risk(site: Site, names: Names, risks: PossibleTensors) -> bool:
 
 
 def imported(source: Source) -> Names:
-    """What a module imports of consumers, or of modules that hold them, in its own body or in a function."""
+    """Return what a module imports of consumers, or of modules that hold them, in its own body or in a function."""
     return {
         name: imported.full_name
         for name, imported in imports_among((*statements_of(source.tree.body), *_imports_within(source.text)))

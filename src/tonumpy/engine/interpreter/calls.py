@@ -96,7 +96,7 @@ def _call_library_object(frame: Frame, function: LibraryObject, arguments: Argum
 
 
 def _call_tensor(frame: Frame, function: Tensor, arguments: Arguments) -> Value:
-    """What only its words make a tensor is a module where it is called."""
+    """Call a value that only its own words make a tensor: it is a module where it is called."""
     if function.certainty == "tensor":
         return frame.fresh(Reason.CALL)
     module = LibraryObject("torch.nn.Module", function.on_cpu, function.requires_grad, dtype=function.dtype)
@@ -130,7 +130,7 @@ def _construct(frame: Frame, cls: Class, arguments: Arguments) -> Value:
 
 
 def _is_deep(arguments: Arguments, levels: int) -> bool:
-    """Whether objects that were made of objects are given: what is known of these goes no further."""
+    """True if objects that were made of objects are given: what is known of these goes no further."""
     objects = (each for each in arguments.values() if isinstance(each, (Instance, LibraryObject)))
     return any(each.arguments is not None and (levels == 0 or _is_deep(each.arguments, levels - 1)) for each in objects)
 
@@ -222,7 +222,7 @@ def narrowed_by_method(frame: Frame, receiver: Union, name: str) -> Value:
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments, node: ast.Call | None) -> Value:
-    """What `receiver.name(...)` gives."""
+    """Return what `receiver.name(...)` gives."""
     result = _call_method(frame, receiver, name, arguments, node)
     if isinstance(result, Unknown):
         if name == "cpu" or (name == "to" and device_after_to(None, arguments) is True):
@@ -306,7 +306,7 @@ def _apply_operator(frame: Frame, operator: Class, arguments: Arguments) -> Valu
 
 
 def operator_value(frame: Frame, operator: ast.operator, left: Value, right: Value) -> Value:
-    """What a binary operator gives, by a method of the repository where the left operand has one."""
+    """Return what a binary operator gives, by a method of the repository where the left operand has one."""
     name = _OPERATORS.get(type(operator))
     if name is not None and isinstance(left, Instance):
         method = frame.analysis.classes.method(left.cls, f"__{name}__")
@@ -319,8 +319,8 @@ def operator_value(frame: Frame, operator: ast.operator, left: Value, right: Val
 
 
 def without_grad(made: Value) -> Value:
-    """What an operator on bits gives: torch has it for whole numbers alone. A dict takes `|`, so what is unknown keeps
-    its parts."""
+    """Return what an operator on bits gives: torch has it for whole numbers alone. A dict takes `|`, so what is unknown
+    keeps its parts."""
     parts = (
         each._replace(requires_grad=False, param_taint=False)
         if isinstance(each, (Tensor, Unknown)) and each.requires_grad is None

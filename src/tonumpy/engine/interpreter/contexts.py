@@ -1,4 +1,4 @@
-"""What context managers and decorators make of grad mode, and what a `with` binds."""
+"""Runs context managers and decorators: what they make of grad mode, and what a `with` binds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tonumpy.text.names import last_name
 
 
 def enter_context(frame: Frame, node: ast.expr) -> Value:
-    """What a context manager binds; grad mode is set as it does."""
+    """Return what a context manager binds; grad mode is set as it does."""
     mode = grad_mode_of(frame, node)
     value = frame.value(node)
     if mode != "unchanged":
@@ -49,7 +49,7 @@ def enter_context(frame: Frame, node: ast.expr) -> Value:
 
 
 def grad_mode_of(frame: Frame, node: ast.expr) -> str:
-    """What a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
+    """Return what a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
     if isinstance(node, ast.IfExp):
         modes = {grad_mode_of(frame, node.body), grad_mode_of(frame, node.orelse)}
         return modes.pop() if len(modes) == 1 else "unknown"

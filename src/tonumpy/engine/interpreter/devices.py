@@ -1,4 +1,4 @@
-"""What moves or casts a tensor or a module: `.to`, `.cuda`, `.half`, `torch.device`."""
+"""Moves and casts tensors and modules: `.to`, `.cuda`, `.half`, `torch.device`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _moves(body: ast.AST) -> bool:
 
 
 def as_tensor(value: Tensor | Unknown) -> Tensor:
-    """What is taken for a tensor because of what is done with it."""
+    """Return what is taken for a tensor because of what is done with it."""
     if isinstance(value, Tensor):
         return value
     made = Tensor(value.on_cpu, value.requires_grad, None, "likely", evidence=value.evidence)
@@ -75,7 +75,7 @@ def as_tensor(value: Tensor | Unknown) -> Tensor:
 
 
 def cpu_of_device(value: Value | None) -> Fact:
-    """Whether a `device` argument means the CPU."""
+    """True if a `device` argument means the CPU."""
     if isinstance(value, Union):
         found = {cpu_of_device(member) for member in value.members}
         return found.pop() if len(found) == 1 else None
@@ -114,7 +114,7 @@ def _is_no_device(value: Value) -> bool:
 
 
 def device_after_to(before: Fact, arguments: Arguments) -> Fact:
-    """Whether a tensor or module is on the CPU after `.to(...)`, in any spelling."""
+    """True if a tensor or module is on the CPU after `.to(...)`, in any spelling."""
     if arguments.has_star:
         return None
     given = arguments.named_value("device")

@@ -1,4 +1,4 @@
-"""What a call does to its receiver; and what something that is called a model makes."""
+"""Changes the receiver of a call, and tells what something that is called a model makes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ _FILLING = frozenset("append insert extend update add_module register_module".sp
 def change_receiver(
     frame: Frame, function: ast.Attribute, receiver: Value, arguments: Arguments, result: Value
 ) -> None:
-    """What a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`, `x.requires_grad_()`."""
+    """Return what a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`,
+    `x.requires_grad_()`."""
     name, after = function.attr, None
     if isinstance(receiver, (Sequence, Mapping)):
         after = containers.changed(frame, receiver, name, arguments)
@@ -122,7 +123,7 @@ def _parameters_given_grad(node: ast.FunctionDef | ast.AsyncFunctionDef) -> froz
 
 
 def _move_parts(frame: Frame, name: str, after: Instance) -> None:
-    """What is known of the attributes of an object that has been moved or frozen, `self.to(device)`, stays known."""
+    """Keep what is known of the attributes of an object that has been moved or frozen: `self.to(device)`."""
     for path, value in list((frame.env or {}).items()):
         if path.startswith(f"{name}.") and isinstance(value, (Tensor, LibraryObject, Instance)):
             cpu = join_fact(value.on_cpu, after.on_cpu) if isinstance(value, Tensor) else after.on_cpu
@@ -132,8 +133,8 @@ def _move_parts(frame: Frame, name: str, after: Instance) -> None:
 
 
 def made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
-    """What something that is called a model makes, or a loss, where nothing better is known of it: it is where what it
-    is given is, and requires grad as its parameters do."""
+    """Return what something that is called a model makes, or a loss, where nothing better is known of it: it is where
+    what it is given is, and requires grad as its parameters do."""
     if not isinstance(result, Unknown) or result.reason not in (Reason.CALL, Reason.METHOD):
         return result
     if not frame.module.frameworks.only_torch_says or not frame.module.frameworks.names_torch:
@@ -153,7 +154,7 @@ def made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Ar
 
 
 def _is_function(frame: Frame, node: ast.expr) -> bool:
-    """Whether what is called is imported, or a method that nothing in the module assigns: `learner.update_model()`."""
+    """True if what is called is imported, or a method that nothing in the module assigns: `learner.update_model()`."""
     if isinstance(node, ast.Attribute):
         return not frame.module.text.shows(rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)")
     bindings = frame.module.names.bindings.get(getattr(node, "id", ""), ())

@@ -75,7 +75,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
 
 
 def _reads_as_tensor(node: ast.expr) -> bool:
-    """Whether what has a `device` is where that is: `args.device` and `model.device` say that somebody has chosen."""
+    """True if what has a `device` is where that is: `args.device` and `model.device` say that somebody has chosen."""
     is_chosen = isinstance(node, ast.Name) and node.id.lower().rpartition("_")[2] in _CHOOSING
     return isinstance(node, ast.Subscript) or (isinstance(node, ast.Name) and not is_chosen)
 

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         def named(self, module: Module, name: str, found: Value | None) -> Value | None: ...
 
     class Summaries(Protocol):
-        """What a run asks of other bodies: the one interface between the interpreter and the summaries."""
+        """The other bodies, as a run asks them: the one interface between the interpreter and the summaries."""
 
         @property
         def own_promises(self) -> OwnPromises: ...
@@ -113,7 +113,7 @@ class Observation(NamedTuple):
 
 
 class Seen:
-    """What a run has seen: the operands of each call and operator, the value of each part of a chain, and the functions
+    """The record of a run: the operands of each call and operator, the value of each part of a chain, and the functions
     of the repository that each call may enter, all by the ids of nodes."""
 
     def __init__(self) -> None:
@@ -236,7 +236,7 @@ class Frame:
                 self.bind(other, join(env[other], env[name]))
 
     def refine(self, path: str, value: Value) -> None:
-        """What a test has shown, which stores nothing."""
+        """Return what a test has shown, which stores nothing."""
         if self.env is not None:
             self.env[path] = value
             self.has_paths = self.has_paths or "." in path
@@ -270,7 +270,7 @@ def place_of(node: ast.expr) -> str | None:
 
 
 def join_env(first: Environment | None, second: Environment | None) -> Environment | None:
-    """What holds on both paths; of attributes only what both know."""
+    """Return what holds on both paths; of attributes only what both know."""
     if first is None or second is None:
         return second if first is None else first
     if first is second:

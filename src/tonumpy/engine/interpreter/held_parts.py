@@ -1,4 +1,4 @@
-"""What objects of libraries hold: layers, wrapped modules, the batches of a loader."""
+"""Tells what objects of libraries hold: layers, wrapped modules, the batches of a loader."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOADER = "torch.utils.data.DataLoader"
 def of_owner(
     frame: Frame, kind: str, detail: str, tensor: Tensor, owner: LibraryObject, arguments: Arguments
 ) -> Value | None:
-    """What a word in the `returns` of a row stands for that speaks of the object itself; None of other words."""
+    """Return what a word in the `returns` of a row stands for that speaks of the object itself; None of other words."""
     if kind == "outputs":
         return None if owner.dtype is None else LibraryObject(detail, *tensor_facts(tensor), dtype=owner.dtype)
     if kind == "sequential":
@@ -80,7 +80,7 @@ def _wrapped(owner: LibraryObject) -> Value:
 
 
 def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
-    """What the transforms of a `Compose` make of an argument, one after the other."""
+    """Return what the transforms of a `Compose` make of an argument, one after the other."""
     steps = _held(owner, "transforms")
     if not isinstance(steps, Sequence) or steps.items is None or not arguments.positional:
         return None
@@ -100,7 +100,7 @@ def _collated(frame: Frame, tensor: Tensor, owner: LibraryObject) -> Value:
 
 
 def prepared(frame: Frame, value: Value) -> Value:
-    """What `accelerator.prepare` makes of a loader or a module."""
+    """Return what `accelerator.prepare` makes of a loader or a module."""
     if isinstance(value, LibraryObject) and value.name == LOADER:
         return LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
     if isinstance(value, Instance) and frame.analysis.classes.is_module(value.cls):
@@ -111,7 +111,7 @@ def prepared(frame: Frame, value: Value) -> Value:
 
 
 def layer(owner: LibraryObject, index: Value | None) -> Value:
-    """What stands in a container of modules at an index or under a name."""
+    """Return what stands in a container of modules at an index or under a name."""
     given = () if owner.arguments is None else owner.arguments.positional
     whole = given[0] if len(given) == 1 and isinstance(given[0], (Sequence, Mapping)) else sequence_of(given)
     found: Value

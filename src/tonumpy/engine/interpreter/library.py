@@ -1,4 +1,4 @@
-"""What a library's function, class, method or attribute gives, by the rows of knowledge/libraries."""
+"""Looks up what a library's function, class, method or attribute gives, in the rows of knowledge/libraries."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CONTAINERS = frozenset(
 
 
 def call_function(frame: Frame, name: str, arguments: Arguments) -> Value | None:
-    """What a library's function, or a class method of its class, returns if a row says so."""
+    """Return what a library's function, or a class method of its class, returns if a row says so."""
     promise = promise_of(name, arguments)
     if promise is not None:
         return keep(frame, promise, None, arguments)
@@ -128,7 +128,7 @@ def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:
 
 
 def item(frame: Frame, owner: LibraryObject, index: Value | None = None) -> Value:
-    """What iterating over a library's object, or subscripting it, gives."""
+    """Return what iterating over a library's object, or subscripting it, gives."""
     promise = member_promise([owner.name], "__iter__", Arguments(()))
     if promise is not None:
         return keep(frame, promise, owner, Arguments(() if index is None else (index,)))
@@ -150,7 +150,7 @@ def call_inherited(frame: Frame, owner: Instance, bases: list[str], name: str, a
 
 
 def known_by_term(frame: Frame, owner: Unknown, term: str) -> LibraryObject | None:
-    """What an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that the module imports."""
+    """Return what an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that is imported."""
     for root in frame.module.frameworks.roots:
         name = load(root).terms.get(term)
         if name is not None:
@@ -160,7 +160,7 @@ def known_by_term(frame: Frame, owner: Unknown, term: str) -> LibraryObject | No
 
 
 def hook_parameters(function: Function, bases: Iterable[str]) -> dict[str, Value]:
-    """What a library is known to pass to a method that it calls."""
+    """Return what a library is known to pass to a method that it calls."""
     node = function.node
     if isinstance(node, ast.Lambda):
         return {}

@@ -50,7 +50,7 @@ _COUNTS = ("num_", "n_", "is_", "has_")
 
 
 def attribute_of(frame: Frame, value: Value, name: str) -> Value:
-    """What `value.name` is where it is not called."""
+    """Return what `value.name` is where it is not called."""
     reader = _ATTRIBUTES.get(type(value))
     if reader is not None:
         return reader(frame, value, name)
@@ -125,13 +125,13 @@ def _attribute_of_unknown(frame: Frame, value: Unknown, name: str) -> Value:
 
 
 def makes_annotation(generic: Symbol) -> bool:
-    """Whether what stands in brackets behind it makes an annotation: `Union[...]`, `dict[...]`."""
+    """True if what stands in brackets behind it makes an annotation: `Union[...]`, `dict[...]`."""
     module, _, name = generic.name.rpartition(".")
     return module in _OF_TYPES or (module == "builtins" and name in _GENERIC)
 
 
 def subscript_of(frame: Frame, value: Value, index: Value, *, is_slice: bool) -> Value:
-    """What `value[index]` is."""
+    """Return what `value[index]` is."""
     if isinstance(value, Union):
         parts = [each for each in value.members if not isinstance(each, Constant)]
         kept = [each for each in parts if not _lacks(each, index)] or parts
@@ -223,7 +223,7 @@ def item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
 
 
 def item_of(frame: Frame, value: Value) -> Value:
-    """What iterating over a value yields."""
+    """Return what iterating over a value yields."""
     if isinstance(value, Union):
         return join_all(item_of(frame, each) for each in value.members if not isinstance(each, Constant))
     if isinstance(value, Sequence):

@@ -1,4 +1,4 @@
-"""What a test shows of the names in it, and whether it is known to hold."""
+"""Narrows the names in a test to what it shows, and tells whether it is known to hold."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _of_type(value: Value, dtype: str) -> Value:
 
 
 def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
-    """Whether a value is surely of a class, or surely not."""
+    """True if a value is surely of a class, or surely not."""
     if isinstance(value, Unknown):
         is_tensor = isinstance(cls, Symbol) and cls.name == "torch.Tensor"
         return False if is_tensor and value.is_no_tensor else None
@@ -278,7 +278,7 @@ def _by_comparison(frame: Frame, test: ast.Compare, *, holds: bool) -> None:
 
 
 def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one: bool) -> None:
-    """What a device or dtype, which is or is not one of these, shows of its tensor."""
+    """Return what a device or dtype, which is or is not one of these, shows of its tensor."""
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
         dtypes = [dtype_of(frame.value(each)) for each in choices]
         path, value = _subject(frame, left.value)
@@ -305,7 +305,7 @@ def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one:
 
 
 def constant_test(frame: Frame, test: ast.expr) -> bool | None:
-    """Whether a condition is known to hold, or not to."""
+    """True if a condition is known to hold, or not to."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

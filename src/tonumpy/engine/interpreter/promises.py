@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
-    """Whether the promised value is on the CPU."""
+    """True if the promised value is on the CPU."""
     if promise.device in ("cpu", "accelerator"):
         return promise.device == "cpu"
     if promise.device in ("unknown", "default type", "chosen"):
@@ -77,7 +77,7 @@ def tensor_facts_of(owner: Value) -> tuple[Fact, Fact]:
 
 
 def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, mode: Fact) -> Fact:
-    """Whether the promised value requires grad."""
+    """True if the promised value requires grad."""
     whether: str = promise.grad
     if whether in ("derived", "some of both"):
         is_derived = whether == "derived"
@@ -164,7 +164,7 @@ def _learns(frame: Frame, promise: Promise, owner: Value | None, arguments: Argu
 
 
 def _value_of(frame: Frame, word: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
-    """What a word in the `returns` of a row stands for: `mapping`, `tuple:2`."""
+    """Return what a word in the `returns` of a row stands for: `mapping`, `tuple:2`."""
     kind, _, detail = word.partition(":")
     given = arguments.positional
     taint = tensor.device_taint

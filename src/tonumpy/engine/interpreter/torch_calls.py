@@ -1,4 +1,4 @@
-"""What torch's methods, functions and attributes give, by the measured table torch_api.json."""
+"""Looks up what torch's methods, functions and attributes give, in the measured table torch_api.json."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ ON_CPU_ALONE = frozenset(("apply_", "map_", "map2_"))
 
 
 def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
-    """What an attribute of a tensor is; None where the name is a method's, or not known."""
+    """Return what an attribute of a tensor is; None where the name is a method's, or not known."""
     if name == "device":
         return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
     if name == "dtype":

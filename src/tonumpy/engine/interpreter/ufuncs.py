@@ -36,14 +36,14 @@ def result_of(node: ast.Call, called: str, arguments: Arguments, made: Value) ->
 
 
 def after_method(receiver: Value, name: str, made: Value) -> Value:
-    """What a method makes of such a result; most make a tensor that is something else."""
+    """Return what a method makes of such a result; most make a tensor that is something else."""
     if not isinstance(receiver, Tensor) or not receiver.ufuncs or not isinstance(made, Tensor):
         return made
     return made._replace(ufuncs=receiver.ufuncs if name in _KEEPING else frozenset())
 
 
 def after_operator(operator: ast.operator, left: Value, right: Value, made: Value) -> Value:
-    """What an operator makes of such results: `isnan(x) | isinf(x)` is one, too."""
+    """Return what an operator makes of such results: `isnan(x) | isinf(x)` is one, too."""
     if not isinstance(made, Tensor) or not isinstance(operator, _JOINING):
         return made
     ufuncs = [each.ufuncs for each in (left, right) if isinstance(each, Tensor)]

@@ -42,7 +42,7 @@ def dimensions_of(value: Value | None) -> int | None:
 
 
 def made_by_numpy(name: str, arguments: Arguments) -> int | None:
-    """Of what `numpy.zeros(...)` gives, by the name of the function behind `numpy.`."""
+    """Return the dimensions of what `numpy.zeros(...)` gives, by the name of the function behind `numpy.`."""
     first = arguments.get(0, "a")
     if name in ("array", "asarray", "ascontiguousarray"):
         return _of_data(arguments.get(0, "object") or first)
@@ -68,18 +68,18 @@ def made_by_numpy(name: str, arguments: Arguments) -> int | None:
 
 
 def gives_number(name: str, arguments: Arguments) -> bool:
-    """Whether a universal function is given nothing but a number: `np.sqrt(252)`."""
+    """True if a universal function is given nothing but a number: `np.sqrt(252)`."""
     given = arguments.values()
     return keeps_shape(name) and len(given) == 1 and is_number(given[0])
 
 
 def keeps_shape(name: str) -> bool:
-    """Whether a function of NumPy, by its name, makes an array of an array, and a number of a number."""
+    """True if a function of NumPy, by its name, makes an array of an array, and a number of a number."""
     return name in _KEEPING
 
 
 def made_by_method(dimensions: int, name: str, arguments: Arguments) -> int | None:
-    """Of what a method of an array gives."""
+    """Return the dimensions of what a method of an array gives."""
     if name in _KEEPING_METHODS:
         return dimensions
     if name in _FLAT_METHODS:
@@ -97,7 +97,7 @@ def of_attribute(dimensions: int, name: str) -> int | None:
 
 
 def of_item(dimensions: int, index: Value, *, is_slice: bool) -> int | None:
-    """Of `array[index]`. An array or a list as an index keeps a dimension, a number takes one away."""
+    """Return the dimensions of `array[index]`: an array or list as an index keeps one, a number takes one away."""
     if is_slice:
         return max(dimensions, 1)
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
@@ -115,7 +115,7 @@ def of_iteration(dimensions: int) -> int | None:
 
 
 def of_arithmetic(operands: Iterable[Value]) -> int | None:
-    """Of what operators and universal functions make of these: of an array without dimensions they make a scalar."""
+    """Return the dimensions of what operators and ufuncs make: of an array without dimensions they make a scalar."""
     found: list[int] = []
     for operand in operands:
         held = dimensions_of(operand)

@@ -49,7 +49,7 @@ ROOTS = frozenset(name.partition(".")[0] for name in (*_CALLERS, OPTIMIZERS))
 
 
 def words_of(roots: Set[str]) -> list[str]:
-    """What a text holds that calls one of those that some libraries have; none if they have none."""
+    """Return what a text holds that calls one of those that some libraries have; none if they have none."""
     found = [name.rpartition(".")[2] for name in _CALLERS if name.partition(".")[0] in roots]
     return [*found, "optimize"] if "scipy" in roots else found
 
@@ -68,7 +68,7 @@ def named(full_name: str) -> str:
 
 
 def functions_given(call: ast.Call, full_name: str) -> Iterator[ast.expr]:
-    """What stands in a call of this function where one is expected that it calls."""
+    """Return what stands in a call of this function where one is expected that it calls."""
     caller = caller_of(full_name)
     if caller is not None:
         yield from call.args[caller.position : caller.position + 1]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What a link does for the conversion."""
+    """The effect of a link on the conversion."""
 
     DETACH = "detach"  # .detach()
     DATA = "data"  # .data, which detaches too
@@ -55,7 +55,7 @@ class Link(NamedTuple):
 
     @property
     def may_add_grad(self) -> bool:
-        """Whether an operand other than the tensor itself may bring a grad with it: in `.mul(w)`, not in `.view(n)`."""
+        """True if an operand other than the tensor itself may bring a grad with it: in `.mul(w)`, not in `.view(n)`."""
         if not isinstance(self.node, ast.Call) or not isinstance(self.node.func, ast.Attribute):
             return False
         if self.role in (Role.CPU, Role.DEVICE):  # it takes a device, whatever else it is given
@@ -94,7 +94,7 @@ class Chain(NamedTuple):
 
     @property
     def is_surely_complete(self) -> bool:
-        """Whether it is so whatever its links work on: `.data` detaches only if it is a tensor's."""
+        """True if it is so whatever its links work on: `.data` detaches only if it is a tensor's."""
         return self.is_complete and any(link.role is Role.DETACH for link in self.links)
 
     def _last(self, *roles: Role, undone_by: Role) -> Link | None:
@@ -144,7 +144,7 @@ def chain_of(receiver: ast.expr) -> Chain:
 
 
 def _is_looked_up(links: list[Link]) -> bool:
-    """Whether the link before is `["key"]`: no tensor has such an item, so `x.data["key"]` is no tensor's data."""
+    """True if the link before is `["key"]`: no tensor has such an item, so `x.data["key"]` is no tensor's data."""
     if not links or not isinstance(links[-1].node, ast.Subscript):
         return False
     index = links[-1].node.slice

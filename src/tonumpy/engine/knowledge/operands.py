@@ -99,8 +99,8 @@ _COMPANY = frozenset((Evidence(Strength.HABIT, "grad", "company-of-data", "combi
 
 
 def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
-    """What the facts of a result rest on: those of the operands, as far as they say anything; and what was not worked
-    out of them, where they say nothing.
+    """Return what the facts of a result rest on: those of the operands, as far as they say anything; and what was not
+    worked out of them, where they say nothing.
 
     `dtype` is that of the result if it has it from the operands.
     """
@@ -201,7 +201,7 @@ def _is_obscure(value: Value) -> bool:
 
 
 def are_given(operands: Items[Value]) -> bool:
-    """Whether there is nothing in the operands but data and what the function or object was given."""
+    """True if there is nothing in the operands but data and what the function or object was given."""
     for operand in operands:
         if isinstance(operand, Sequence) and operand.items:
             if not are_given(operand.items):
@@ -220,7 +220,7 @@ def are_given(operands: Items[Value]) -> bool:
 
 
 def _dimensions_of(operands: Items[Value]) -> int | None:
-    """Of what is computed number by number: as many as the operand has that has most."""
+    """Return the dimensions of what is computed number by number: those of the operand that has most."""
     most = 0
     for operand in operands:
         if isinstance(operand, Tensor) and operand.dimensions is not None:
@@ -231,7 +231,7 @@ def _dimensions_of(operands: Items[Value]) -> int | None:
 
 
 def are_numbers(operands: Items[Value]) -> bool:
-    """Whether the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
+    """True if the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
     found = [value for operand in operands for value in members(operand)]
     tensors = [value for value in found if isinstance(value, (Tensor, Unknown, Sequence))]
     return bool(tensors) and all(isinstance(tensor, Tensor) and tensor.is_number for tensor in tensors)

@@ -1,4 +1,4 @@
-"""What calling a public function of torch returns, or reading it from a tensor: torch_api.json with types."""
+"""Reads torch_api.json: what public functions of torch return, and what attributes of a tensor are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Output(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a call returns when, of the deciding parameters, exactly those in `when` are given.
+    """The results of a call when, of the deciding parameters, exactly those in `when` are given.
 
     container  "": `outputs` is the one value; "tuple": a tuple of `outputs`, named by `fields` where it is a named
                tuple; "sequence": a tuple or list of any length of values like the one in `outputs`
@@ -91,13 +91,13 @@ class Callable(NamedTuple):
     may_reduce: bool = False
 
     def takes_tensor_at(self, place: int | str) -> bool:
-        """Whether a tensor can be given there: nothing in sizes, dimensions and flags brings a grad or a device."""
+        """True if a tensor can be given there: nothing in sizes, dimensions and flags brings a grad or a device."""
         if isinstance(place, str):
             return place not in plain_keywords() and place not in self.plain
         return self.plain_from is None or place < self.plain_from
 
     def takes_grad_at(self, place: int | str) -> bool:
-        """Whether the result may require grad because a tensor that is given there does."""
+        """True if the result may require grad because a tensor that is given there does."""
         return self.takes_tensor_at(place) and place not in self.gradless
 
     def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
@@ -131,7 +131,7 @@ def tensor_attribute(name: str) -> Output | None:
 
 
 def is_of_tensors(name: str) -> bool:
-    """Whether every tensor has an attribute or method of this name."""
+    """True if every tensor has an attribute or method of this name."""
     return (tensor_attribute(name) or tensor_method(name)) is not None
 
 

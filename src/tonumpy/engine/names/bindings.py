@@ -106,8 +106,8 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 
 def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
-    """What `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`; and torchmetrics'
-    `self.add_state("mean", default=x)`."""
+    """Return what `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`; and
+    torchmetrics' `self.add_state("mean", default=x)`."""
     function, named = call.func, {each.arg: each.value for each in call.keywords}
     given = [*call.args, *(named[name] for name in _REGISTERED if name in named)]
     if not isinstance(function, ast.Attribute) or function.attr not in _REGISTERING:
@@ -123,7 +123,8 @@ _REGISTERING = ("register_buffer", "register_parameter", "add_state")
 
 
 def set_by_call(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
-    """What `setattr(a, "mean", x)` or `a.__setattr__("mean", x)` does, as the target and the value of `a.mean = x`."""
+    """Return what `setattr(a, "mean", x)` or `a.__setattr__("mean", x)` does, as the target and the value of `a.mean =
+    x`."""
     function, given = call.func, call.args
     if isinstance(function, ast.Attribute) and function.attr == "__setattr__":
         if len(given) == 2:
@@ -141,7 +142,7 @@ def _set(call: ast.Call, owner: ast.expr, *given: ast.expr) -> tuple[ast.Attribu
 
 
 def imports_among(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, Import]]:
-    """Those of the import statements among them."""
+    """Return those of the import statements among them."""
     for statement in statements:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from imports_of(statement)
@@ -177,8 +178,8 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
 
 
 def given_to(names: Sequence[str], call: ast.Call, values: Sequence[_T]) -> dict[str, _T]:
-    """What a call gives to each of the parameters; `values` stand for its arguments, those by keyword last, and may
-    begin with one for the receiver."""
+    """Return what a call gives to each of the parameters; `values` stand for its arguments, those by keyword last, and
+    may begin with one for the receiver."""
     by_position = len(values) - len(call.keywords)
     found = dict(zip(names, values[:by_position], strict=False))
     found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_position:], strict=True)})
@@ -203,7 +204,7 @@ def parameters_of(scope: ast.AST) -> frozenset[str]:
 
 
 def words_of_chain(node: ast.expr) -> Iterator[str]:
-    """What a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
+    """Return what a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute):
             yield node.attr
@@ -224,7 +225,7 @@ def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
-    """Those by position, and behind them those by name."""
+    """Return those by position, and behind them those by name."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 

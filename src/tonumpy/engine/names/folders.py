@@ -51,7 +51,7 @@ def digest_of_names(folder: str) -> str:
 
 
 class Folders:
-    """What there is on the disk, asked anew each time; `reads` records it."""
+    """The disk, asked anew each time; `reads` records it."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -103,7 +103,7 @@ class Folders:
             current = parent
 
     def searched(self, folder: str) -> list[str]:
-        """Those in which an import of a file in this folder may find its module."""
+        """Return those in which an import of a file in this folder may find its module."""
         found = []
         for base in self.above(folder):
             found += [base, *(os.path.join(base, name) for name in SOURCE_FOLDERS)]

@@ -19,7 +19,7 @@ class Followed:
         self.begin_query()
 
     def begin_query(self) -> None:
-        """What one query finds shall not depend on what others have asked for before."""
+        """Make one query independent of what others have asked for before."""
         self._of_query: set[str] = set()
         self._size = 0
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
     class Neighbours(Protocol):
-        """What it asks about the modules beside it; project.py answers."""
+        """The modules beside it; project.py answers."""
 
         def roots_around(self, folder: str) -> frozenset[str]: ...
 
@@ -83,7 +83,7 @@ _TORCH = r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|k
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Whether nothing but blanks stands before a place in its line; no line is gone through twice for two places."""
+    """True if nothing but blanks stands before a place in its line; no line is gone through twice for two places."""
     while at and text[at - 1] in " \t":
         at -= 1
     return not at or text[at - 1] == "\n"
@@ -102,7 +102,7 @@ def imported_roots(text: str) -> frozenset[str]:
 
 
 def roots_in(data: bytes) -> frozenset[str]:
-    """Those of a file, whatever its encoding."""
+    """Return those of a file, whatever its encoding."""
     return imported_roots(data.decode("latin-1"))
 
 
@@ -112,7 +112,7 @@ def imports_torch(roots: frozenset[str]) -> bool:
 
 
 def names_torch_alone(text: str) -> bool:
-    """Whether something in torch is named, and no other framework; nor is torch the name of something else."""
+    """True if something in torch is named, and no other framework; nor is torch the name of something else."""
     names_torch = re.search(_NAME_IN_TORCH, text) is not None and " as torch" not in text
     return names_torch and re.search(_OTHERS_NAMED, text) is None
 
@@ -133,7 +133,7 @@ def shared_words(roots: frozenset[str]) -> frozenset[str]:
 
 
 def hands_out_wrappers(roots: frozenset[str], text: str) -> bool:
-    """Whether a library is imported whose results may be meant where a tensor would be moved or detached."""
+    """True if a library is imported whose results may be meant where a tensor would be moved or detached."""
     if roots & _HAND_OUT_WRAPPERS:
         return True
     return bool(roots & _BUILT_ON_MMENGINE) and re.search(_BEFORE_MMENGINE, text) is None
@@ -160,7 +160,7 @@ class Frameworks:
 
     @cached_property
     def speaks_of_torch(self) -> bool:
-        """Whether it imports torch, or names what is in it all the same: after a star import, or in a docstring.
+        """True if it imports torch, or names what is in it all the same: after a star import, or in a docstring.
 
         One that names another framework as well, and imports neither, may be given the values of both.
         """
@@ -168,17 +168,17 @@ class Frameworks:
 
     @cached_property
     def names_torch(self) -> bool:
-        """Whether it imports torch, or its code names it otherwise, not only a docstring."""
+        """True if it imports torch, or its code names it otherwise, not only a docstring."""
         return imports_torch(self.roots) or "torch" in uncommented(self._source.text)
 
     @cached_property
     def has_rivals(self) -> bool:
-        """Whether another framework's values may be about that have a `numpy()`."""
+        """True if another framework's values may be about that have a `numpy()`."""
         return has_rivals(self.roots)
 
     @cached_property
     def only_torch_says(self) -> bool:
-        """Whether the words of torch prove a tensor; a module without a framework speaks its neighbours' words."""
+        """True if the words of torch prove a tensor; a module without a framework speaks its neighbours' words."""
         if self.speaks_of_torch or not only_torch_says(self.roots):
             return only_torch_says(self.roots)
         return only_torch_says(self._neighbours.roots_around(folder_of(self._source.filename)))
@@ -190,5 +190,5 @@ class Frameworks:
 
     @cached_property
     def hands_out_wrappers(self) -> bool:
-        """Whether results of a library may be about that have a `cpu`, a `detach` and a `numpy` too."""
+        """True if results of a library may be about that have a `cpu`, a `detach` and a `numpy` too."""
         return hands_out_wrappers(self.roots, self._source.text)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     _Node = TypeVar("_Node", bound=ast.AST)
 
     class Modules(Protocol):
-        """What a module asks of the repository that it belongs to; project.py answers."""
+        """The repository that a module belongs to; project.py answers."""
 
         def module_at(self, path: str) -> Module | None: ...
         def find(self, dotted: str, folder: str) -> Module | None: ...
@@ -93,15 +93,15 @@ class Module:
 
     @cached_property
     def conftests(self) -> tuple[Module, ...]:
-        """What pytest imports for it if it holds tests, the nearest first."""
+        """Return what pytest imports for it if it holds tests, the nearest first."""
         return tuple(self.project.modules_above("conftest", self.folder))
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
-        """What `work` makes of a node of this module's tree and of nothing else: worked out once for all files."""
+        """Return what `work` makes of a node of this module's tree alone: worked out once for all files."""
         return self._derived.of((work, id(node)), work, node)
 
     def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
-        """What `work` makes of this module and a name in it, and of nothing else."""
+        """Return what `work` makes of this module and a name in it, and of nothing else."""
         return self._derived.of((work, name), work, self, name)
 
     def submodule(self, name: str) -> Module | None:

@@ -63,7 +63,7 @@ class Names:
 
     @property
     def imports_in_functions(self) -> dict[str, Import]:
-        """What functions import, by the name that it gets there; the last one counts."""
+        """Return what functions import, by the name that it gets there; the last one counts."""
         return self._memo.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
 
     @property
@@ -78,7 +78,7 @@ class Names:
 
     @cached_property
     def _all(self) -> frozenset[str] | None:
-        """What `__all__` lists; None where there is none, or none that can be read off."""
+        """Return what `__all__` lists; None where there is none, or none that can be read off."""
         assigned = self.bindings.get("__all__", [])
         value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
         if not isinstance(value, (ast.List, ast.Tuple)):
@@ -88,11 +88,11 @@ class Names:
         return names if len(names) == len(value.elts) else None
 
     def lists(self, definition: ast.AST) -> bool:
-        """Whether `__all__` names a function or class of the module, for others to use."""
+        """True if `__all__` names a function or class of the module, for others to use."""
         return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
 
     def hands_out(self, name: str) -> bool:
-        """Whether a star import takes a name of the module with it."""
+        """True if a star import takes a name of the module with it."""
         return not name.startswith("_") if self._all is None else name in self._all
 
 
@@ -112,7 +112,7 @@ def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AS
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
-    """Those of the functions and classes in a body, too, that span one of the rows."""
+    """Return those of the functions and classes in a body, too, that span one of the rows."""
     for statement in statements_of(body):
         yield statement
         if isinstance(statement, SCOPES) and spans_any(statement, rows):

@@ -38,7 +38,7 @@ class Text:
         return self._source.rows_matching(pattern)
 
     def shows(self, pattern: str) -> bool:
-        """Whether its code, and no comment or docstring, shows a pattern."""
+        """True if its code, and no comment or docstring, shows a pattern."""
         if pattern not in self._shown:
             self._shown[pattern] = shows(pattern, self._source.text)
         return self._shown[pattern]

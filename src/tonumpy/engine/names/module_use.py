@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
     class Packages(Protocol):
-        """What it asks about its folder; project.py answers."""
+        """The folder of a module; project.py answers."""
 
         def is_package(self, folder: str) -> bool: ...
 
@@ -46,7 +46,7 @@ class Use:
 
     @cached_property
     def holds_tests(self) -> bool:
-        """Whether a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
+        """True if a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
         return self.is_test and (self.names_runner or (self.defines_tests and not self.is_script))
 
     @cached_property

@@ -13,7 +13,7 @@ _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\(
 
 
 def names_other_devices(text: str) -> bool:
-    """Whether code names any device but the CPU; a comment or a docstring may."""
+    """True if code names any device but the CPU; a comment or a docstring may."""
     return _names_other_devices(text) and _names_other_devices(uncommented(text))
 
 
@@ -40,12 +40,12 @@ class Words:
 
     @cached_property
     def names_other_devices(self) -> bool:
-        """Whether it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
+        """True if it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
         return self.speaks_of_variables or (_names_other_devices(self._text) and _names_other_devices(self._code))
 
     @cached_property
     def speaks_of_variables(self) -> bool:
-        """Whether it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
+        """True if it was written for torch before 0.4, when a GPU was chosen by the default tensor type."""
         return self._shows(r"\bVariable\(") and not self._shows(_SINCE_TENSORS_ARE_VARIABLES)
 
     @cached_property
@@ -54,5 +54,5 @@ class Words:
 
     @cached_property
     def makes_graphs_of_gradients(self) -> bool:
-        """Whether `create_graph=True` asks somewhere for gradients that have a graph of their own."""
+        """True if `create_graph=True` asks somewhere for gradients that have a graph of their own."""
         return self._says("create_graph")

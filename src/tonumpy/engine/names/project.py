@@ -32,7 +32,7 @@ _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch",
 
 
 def is_of_library(root: str) -> bool:
-    """Whether the first part of a dotted name is a well-known library's, whatever a repository may call so too."""
+    """True if the first part of a dotted name is a well-known library's, whatever a repository may call so too."""
     return root in _NEVER_OURS
 
 
@@ -85,7 +85,7 @@ class Project:
         return module
 
     def read_set(self) -> ReadSet | None:
-        """What the file at hand has read of the disk; None if nothing may rest on it."""
+        """Return what the file at hand has read of the disk; None if nothing may rest on it."""
         return self.reads.taken()
 
     def forget(self, filename: str) -> None:
@@ -131,7 +131,7 @@ class Project:
         return data
 
     def roots_around(self, folder: str) -> frozenset[str]:
-        """What the modules of a folder import, so far as a few of them show it."""
+        """Return what the modules of a folder import, so far as a few of them show it."""
         if folder in self._roots_around:
             self.reads.repeat(("around", folder))
         else:

@@ -57,8 +57,8 @@ class Reads:
         self._now, self._is_torn = ReadSet({}, {}), False
 
     def taken(self) -> ReadSet | None:
-        """What the current file has read; None if it was changed meanwhile, or if an answer rests on Python's limit of
-        recursion, and so on how deep the stack was."""
+        """Return what the current file has read; None if it was changed meanwhile, or if an answer rests on Python's
+        limit of recursion, and so on how deep the stack was."""
         return None if self._is_torn or any(is_cut(path) for _, path in self._now.states) else self._now
 
     def note(self, kind: Kind, path: str, state: str) -> None:

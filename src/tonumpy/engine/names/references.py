@@ -44,7 +44,7 @@ def _places_that_name(module: Module, name: str) -> list[Reference]:
 
 
 class _Search(NamedTuple):
-    """What is looked for, in which rows (only statements that span one are entered), and what has been found so far."""
+    """The search for a name: in which rows (only statements that span one are entered), and what has been found."""
 
     module: Module
     name: str
@@ -64,7 +64,7 @@ def class_around(scopes: Items[ast.AST]) -> ast.ClassDef | None:
 
 
 def is_nested(scopes: Items[ast.AST]) -> bool:
-    """Whether the innermost scope is a function within a function."""
+    """True if the innermost scope is a function within a function."""
     return len(scopes) > 1 and isinstance(scopes[-2], FUNCTIONS)
 
 
@@ -78,8 +78,8 @@ def references_to(module: Module, scopes: Items[ast.AST]) -> list[Reference]:
 
 
 def _references(module: Module, node: FunctionNode, owner: ast.ClassDef | None) -> list[Reference]:
-    """Those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it was
-    given, and show nothing."""
+    """Return those that may mean a function, or a method of the class `owner`: its own recursive calls pass on what it
+    was given, and show nothing."""
     if owner is None:  # there may be many of one name
         meant = module.derived_of(_places_of_functions, node.name)
     else:
@@ -92,7 +92,7 @@ def _places_of_functions(module: Module, name: str) -> list[Reference]:
 
 
 def _may_mean(reference: Reference, owner: ast.ClassDef | None) -> bool:
-    """Whether a place that says the name of a function may mean that function; `owner` is the class of a method.
+    """True if a place that says the name of a function may mean that function; `owner` is the class of a method.
 
     A method is an attribute, but in the body of its class; elsewhere its name alone is that of some variable.
     """

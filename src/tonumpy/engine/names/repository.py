@@ -92,7 +92,7 @@ class WordIndex:
         self._blocks: list[tuple[frozenset[bytes], list[tuple[str, bytes]]]] | None = None
 
     def holding(self, name: str, texts: dict[str, bytes]) -> Iterable[tuple[str, bytes]]:
-        """Those texts and some beside them, or all as long as there is no index."""
+        """Return those texts and some beside them, or all as long as there is no index."""
         if not _is_word(name):
             return texts.items()
         if self._blocks is None:
@@ -125,7 +125,7 @@ def searchable(text: bytes) -> bytes:
 
 
 def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Those of the files that the search finds; `%s` in the pattern is the name, which is a whole word."""
+    """Return those of the files that the search finds; `%s` in the pattern is the name, which is a whole word."""
     if search.pattern == BY_PATH:
         ends = os.sep + search.name.replace(".", os.sep)
         yield from (path for path, _ in texts if path.endswith((f"{ends}.py", os.path.join(ends, "__init__.py"))))
@@ -161,7 +161,7 @@ def read_texts(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
 
 
 def python_files(top: str) -> Iterator[str]:
-    """Those in a folder, links not followed; not those of others or made by tools, nor of another repository."""
+    """Return those in a folder, links not followed; not those of others or made by tools, nor of another repository."""
     folders = [top]
     while folders:
         folder = folders.pop()

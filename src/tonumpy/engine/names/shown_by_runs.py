@@ -21,7 +21,7 @@ _MAX_DEPTH = 3  # of functions that call each other
 
 
 def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: Items[ast.AST], depth: int = 0) -> bool:
-    """Whether a call in a notebook has been made: by each cell that leads to it, all of which ran to their end."""
+    """True if a call in a notebook has been made: by each cell that leads to it, all of which ran to their end."""
     if not module.text.is_notebook or not any(module.source.cells_run):
         return False
     scope = scopes[-1]
@@ -59,7 +59,7 @@ def _made_by_cells(module: Module, name: str) -> frozenset[ast.Call]:
 
 
 def _is_unconditional(body: list[ast.stmt], statement: ast.stmt, call: ast.Call) -> bool:
-    """Whether what runs a body runs a call in one of its statements, if only it finds something to go through."""
+    """True if what runs a body runs a call in one of its statements, if only it finds something to go through."""
     for each in spanning(body, [statement.lineno]):
         if each is statement:
             return not any(isinstance(node, _LATER_OR_NEVER) and _spans(node, call) for node in walk(each))

@@ -51,7 +51,7 @@ class Store(NamedTuple):
 
 
 def stores_of(statement: ast.stmt) -> list[Store]:
-    """Those that the form of the statement makes, without those inside its expressions: `(x := v)`."""
+    """Return those that the form of the statement makes, without those inside its expressions: `(x := v)`."""
     found: list[Store] = []
     form = _FORMS.get(type(statement))
     for target, value, how in form(statement) if form is not None else ():
@@ -60,13 +60,13 @@ def stores_of(statement: ast.stmt) -> list[Store]:
 
 
 def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr | None]:
-    """What the statements of a scope give a name; None for what no expression there gives."""
+    """Return what the statements of a scope give a name; None for what no expression there gives."""
     stores = (store for statement in statements_of(body) for store in stores_of(statement))
     return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
 
 
 def stored_in_attributes(tree: ast.AST, name: str) -> list[ast.expr | None]:
-    """What assignments anywhere in a tree give attributes of a name, whosever they are."""
+    """Return what assignments anywhere in a tree give attributes of a name, whosever they are."""
     assignments = (node for node in walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign)))
     stores = (store for node in assignments for store in stores_of(node))
     return [store.value for store in stores if isinstance(store.target, ast.Attribute) and store.target.attr == name]

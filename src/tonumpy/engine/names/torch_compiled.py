@@ -36,7 +36,7 @@ class Compiled(NamedTuple):
 
 
 def compiled_around(source: Source, scopes: Sequence[ast.AST], node: ast.AST) -> Compiled | None:
-    """What is known of the lambda, or the innermost function, that is compiled, of those around a node."""
+    """Return what is known of the lambda, or the innermost function, that is compiled, of those around a node."""
     if "torch" not in source.text or "compile" not in source.text:
         return None
     if source not in _KNOWN:  # one source may hold any number of conversions

@@ -91,7 +91,7 @@ def _without_partial(node: ast.expr) -> ast.expr:
 
 
 def _maps_over_all(call: ast.Call) -> bool:
-    """Whether no argument is left as it is, which `in_dims=(0, None)` may say."""
+    """True if no argument is left as it is, which `in_dims=(0, None)` may say."""
     dims = [*call.args[1:2], *(each.value for each in call.keywords if each.arg in ("in_dims", None))]
     return all(isinstance(each, ast.Constant) and each.value is not None for each in dims)
 
@@ -110,7 +110,7 @@ def _given(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: 
 
 
 def _mentions(node: ast.AST, names: frozenset[str]) -> bool:
-    """Whether a value is made of one of these names, beyond its shape, dtype and the like."""
+    """True if a value is made of one of these names, beyond its shape, dtype and the like."""
     if isinstance(node, ast.Name):
         return node.id in names
     if isinstance(node, ast.Attribute) and node.attr in _NO_TENSORS:

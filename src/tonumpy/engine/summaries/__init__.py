@@ -1,1 +1,1 @@
-"""What functions, attributes and callers give: runs that are kept."""
+"""Keeps runs: what functions, attributes and callers give."""

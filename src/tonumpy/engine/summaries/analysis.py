@@ -1,4 +1,4 @@
-"""What is worked out once for a module that is checked: global names, summaries of functions, runs of bodies."""
+"""Works out once for a module that is checked: global names, summaries of functions, runs of bodies."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Analysis:
         return self.nested < MAX_NESTED
 
     def may_go_on(self) -> bool:
-        """Whether one more statement may be run for the body at hand."""
+        """True if one more statement may be run for the body at hand."""
         self.fuel -= 1
         if self.fuel < 0:
             self.cuts += 1
@@ -110,7 +110,7 @@ class Analysis:
         return Frame(self, module, module.tree, None, None, True, MAX_DEPTH - 1)
 
     def frame_around(self, cls: Class) -> Frame:
-        """The same for the names in the body of a class."""
+        """Return the frame of the names in the body of a class."""
         known = self._around.get(cls)
         if known is None:
             known = Frame(self, cls.module, cls.module.tree, None, cls.closure, True, MAX_DEPTH - 1)
@@ -120,7 +120,7 @@ class Analysis:
     def enter(
         self, frame: Frame, function: Function, receiver: Value | None, arguments: Arguments, *, mode: Fact = None
     ) -> Value:
-        """What calling a function of the repository gives."""
+        """Return what calling a function of the repository gives."""
         node = function.node
         mode = frame.mode if mode is None else mode
         if id(node) in self._active:
@@ -154,7 +154,7 @@ class Analysis:
 
     @staticmethod
     def _with_stores(frame: Frame, receiver: Value | None, made: Value, stores: dict[str, Value]) -> Value:
-        """What a call gives; what it has stored in the object at hand is known from there on."""
+        """Return what a call gives; what it has stored in the object at hand is known from there on."""
         if stores and isinstance(receiver, Instance) and frame.env is not None:
             own = frame.env.get("self")
             if isinstance(own, Instance) and own in (receiver, receiver.real):
@@ -219,13 +219,13 @@ class Analysis:
         return result
 
     def _declared_result(self, function: Function, mode: Fact) -> Value:
-        """What a function that is not followed says that it gives."""
+        """Return what a function that is not followed says that it gives."""
         declared = self.parameters.annotated(function.module, getattr(function.node, "returns", None))
         made = Unknown(Reason.CUT_SHORT, None, False if self.mode_of(function, mode) is False else None)
         return self.parameters.combined(made, declared)
 
     def stores_of(self, function: Function, itself: Instance, arguments: Arguments | None) -> dict[str, Value]:
-        """What a method stores in the attributes of its object."""
+        """Return what a method stores in the attributes of its object."""
         frame = self.frame_of(function, None, 1)
         values = dict(self.parameters.declared(function))
         if arguments is not None:

@@ -50,7 +50,7 @@ _KEEP_CALLERS = frozenset(
 
 
 class Entry(NamedTuple):
-    """What a function is given: its parameters, grad mode, and what it rests on that this is off.
+    """The entry of a function: its parameters, grad mode, and what it rests on that this is off.
 
     `risky`: of these, the join of what callers give that is on a device or requires grad.
     """
@@ -71,7 +71,8 @@ class Callers:
         self._by_name: dict[str, list[Site]] = {}
 
     def entry(self, scopes: tuple[ast.AST, ...], depth: int) -> Entry | None:
-        """What the callers of the innermost scope give it, up to `depth` levels of callers; None if that is open."""
+        """Return what the callers of the innermost scope give it, up to `depth` levels of callers; None if that is
+        open."""
         node = scopes[-1]
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or _is_called_by_name_alone(node.name):
             return None
@@ -135,7 +136,7 @@ class Callers:
     def _joined(
         self, scopes: tuple[ast.AST, ...], function: Function, sites: list[Site], depth: int, *, is_closed: bool
     ) -> Entry | None:
-        """What some calls give a function; None where one may be of another that is called the same."""
+        """Return what some calls give a function; None where one may be of another that is called the same."""
         parameters, node = self._analysis.parameters, scopes[-1]
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         has_receiver = is_method and "staticmethod" not in decorator_names(function.node)
@@ -211,7 +212,7 @@ def is_at_risk(value: Value, mode: Fact) -> bool:
 
 
 def called_at(function: Function, module: Module, site: Site) -> AllEvidence:
-    """What the facts of a parameter rest on that a call gives."""
+    """Return what the facts of a parameter rest on that a call gives."""
     name, row = getattr(function.node, "name", "function"), site.call.lineno
     return frozenset(
         Evidence(Strength.CALLERS, about, name, "called here", module.filename, row) for about in ("device", "grad")

@@ -33,7 +33,7 @@ _CALLED = r"%s(?<!\w%s)\s*\("
 
 
 class Risky(NamedTuple):
-    """What the callers that bring a risk give, joined, and grad mode there."""
+    """The arguments of the callers that bring a risk, joined, and grad mode there."""
 
     values: dict[str, Value]
     mode: Fact
@@ -48,7 +48,7 @@ class CallersElsewhere:
         self._run = run
 
     def risky(self, scopes: tuple[ast.AST, ...]) -> Risky | None:
-        """What calls in other files give the innermost scope, of those that give something at risk."""
+        """Return what calls in other files give the innermost scope, of those that give something at risk."""
         node = scopes[-1]
         if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or decorator_names(node):
             return None

@@ -55,7 +55,7 @@ _REGISTERING = re.compile(
 
 
 class Members(NamedTuple):
-    """What the body of a class defines: its methods, all its functions, setters too, and what binds other names."""
+    """The definitions in the body of a class: methods, all functions, setters too, and what binds other names."""
 
     methods: dict[str, FunctionNode]
     functions: list[FunctionNode]
@@ -131,7 +131,7 @@ class Classes:
         return next((root for each in self.library_bases(cls) if (root := foreign_root(each))), None)
 
     def moves_itself(self, cls: Class) -> bool:
-        """Whether its own code may bring an object somewhere."""
+        """True if its own code may bring an object somewhere."""
         return any(_MOVING_ITSELF.search(self._analysis.text_of(each)) for each in self.ancestors(cls))
 
     def method(self, cls: Class, name: str) -> Function | None:
@@ -142,7 +142,7 @@ class Classes:
         return None
 
     def lacks(self, cls: Class, name: str) -> bool:
-        """Whether all of a class is in sight, and it has no attribute of this name."""
+        """True if all of a class is in sight, and it has no attribute of this name."""
         ours, theirs = self._bases(cls)
         if any(each != "builtins.object" for each in theirs):
             return False
@@ -152,7 +152,7 @@ class Classes:
         return not any(self._writers(each, name) for each in ours)
 
     def fields(self, value: Instance) -> dict[str, Value] | None:
-        """What a NamedTuple or data class was made of; None of another class."""
+        """Return what a NamedTuple or data class was made of; None of another class."""
         if value.cls not in self._fields:
             self._fields[value.cls] = self._declared_fields(value.cls)
         declared = self._fields[value.cls]
@@ -180,7 +180,7 @@ class Classes:
         return found if is_record else None
 
     def attribute(self, frame: Frame, instance: Instance, name: str) -> Value:
-        """What `instance.name` is."""
+        """Return what `instance.name` is."""
         known = self.attribute_known(frame, instance, name)
         if known is not None:
             return known
@@ -190,7 +190,7 @@ class Classes:
         return frame.named(found, name)
 
     def attribute_known(self, frame: Frame, instance: Instance, name: str) -> Value | None:
-        """What `instance.name` is if a class, or a row of a library, tells."""
+        """Return what `instance.name` is if a class, or a row of a library, tells."""
         itself = instance.real or instance
         for cls in self.ancestors(instance.cls):
             node = self.members(cls).methods.get(name)
@@ -218,7 +218,7 @@ class Classes:
         return BoundMethod(function, owner if "classmethod" in names else itself)
 
     def class_attribute(self, cls: Class, name: str) -> Value:
-        """What `cls.name` is."""
+        """Return what `cls.name` is."""
         return self._class_attribute(cls, name) or Unknown(Reason.of_attribute(name))
 
     def _class_attribute(self, cls: Class, name: str) -> Value | None:
@@ -303,7 +303,7 @@ class Classes:
         return known
 
     def _stores_of(self, owner: Class, node: FunctionNode, instance: Instance) -> dict[str, Value]:
-        """What one method stores, given nothing but what its parameters declare, or what the object was made of."""
+        """Return what one method stores, given what its parameters declare, or what the object was made of."""
         constructor = self.method(instance.cls, "__init__") if node.name == "__init__" else None
         is_made_so = constructor is not None and constructor.node is node
         arguments = instance.arguments if is_made_so else None

@@ -133,7 +133,7 @@ class Driver:
         flags: Mapping[str, bool],
         outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
     ) -> Observations:
-        """What is seen of the sites in one body, where some flags hold or do not."""
+        """Return what is seen of the sites in one body, where some flags hold or do not."""
         scopes = group[0].scopes
         self._is_shallow = outcome is None
         try:
@@ -258,7 +258,7 @@ def _is_switch(node: ast.Assign) -> bool:
 
 
 def _proved(alone: Observation | None, told: Observation) -> Observation:
-    """What would be so with grad mode on as well does not rest on what is said of that."""
+    """Drop the evidence of grad mode from what would be so with grad mode on as well."""
     if alone is None or not told.evidence:
         return told
     values = (alone.receiver, *alone.arguments.values())

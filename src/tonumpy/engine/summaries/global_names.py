@@ -84,7 +84,7 @@ class Names:
         return self.import_value(module, imported) if imported is not None else Unknown(Reason.NAME)
 
     def _bound_by(self, module: Module, name: str, statement: ast.stmt, before: Value) -> Value:
-        """What a name is after a statement in the body of a module."""
+        """Return what a name is after a statement in the body of a module."""
         frame = self._analysis.module_frame(module)
         if not isinstance(before, Nothing):
             frame.bind(name, before)
@@ -99,7 +99,7 @@ class Names:
         return (frame.env or frame.last_env).get(name, NOTHING)
 
     def member(self, module: Module, name: str) -> Value:
-        """What `module.name` is."""
+        """Return what `module.name` is."""
         found = self._analysis.own_promises.named(module, name, self._member(module, name))
         return Unknown(Reason.IMPORT) if found is None else found
 
@@ -121,7 +121,7 @@ class Names:
         return None
 
     def import_value(self, module: Module, imported: Import) -> Value:
-        """What an import binds."""
+        """Return what an import binds."""
         if imported.name is None:
             dotted = imported.module.partition(".")[0] if imported.binds_root else imported.module
             found = module.project.find(dotted, module.folder)

@@ -1,4 +1,4 @@
-"""What parameters are: by their annotations, defaults and names, or by what a call gives them."""
+"""Tells what parameters are: by their annotations, defaults and names, or by what a call gives them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ class Parameters:
         return parameter_names(arguments)
 
     def annotated(self, module: Module, node: ast.expr | None) -> Value:
-        """What a parameter, variable or result with this annotation is; Unknown where the annotation does not say."""
+        """Return what a parameter, variable or result with this annotation is; Unknown where the annotation does not
+        say."""
         if node is None:
             return Unknown(Reason.ANNOTATION)
         known = self._annotated.get(id(node))

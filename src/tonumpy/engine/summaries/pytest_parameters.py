@@ -1,4 +1,4 @@
-"""What pytest gives the parameters of tests: the results of fixtures, and the values that `parametrize` lists."""
+"""Tells what pytest gives the parameters of tests: the results of fixtures, and the values that `parametrize` lists."""
 
 from __future__ import annotations
 

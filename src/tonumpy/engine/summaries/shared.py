@@ -1,4 +1,4 @@
-"""What the parts of an analysis ask of each other."""
+"""Names what the parts of an analysis ask of each other."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def join_dtype(first: str | None, second: str | None) -> str | None:
 
 
 def may_lack(dtype: str | None) -> bool:
-    """Whether it is, or by a choice in sight may be, one that NumPy lacks."""
+    """True if it is, or by a choice in sight may be, one that NumPy lacks."""
     return dtype is not None and (dtype in LINKS_OF_DTYPE or _OR in dtype)
 
 
@@ -99,7 +99,7 @@ def is_choice(dtype: str | None) -> bool:
 
 
 def choices(dtype: str | None) -> tuple[str, ...]:
-    """What it may be, those first that NumPy lacks."""
+    """Return what it may be, those first that NumPy lacks."""
     return (OTHER,) if dtype is None else tuple(dtype.split(_OR))
 
 
@@ -119,7 +119,7 @@ def link_of_dtype(dtype: str | None) -> str | None:
 
 
 def is_widened_safely(dtype: str | None) -> bool:
-    """Whether `.float()` leaves all else that it may be as it is."""
+    """True if `.float()` leaves all else that it may be as it is."""
     return all(name in LINKS_OF_DTYPE or name == "float32" for name in choices(dtype))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         """A place in the code that is looked at, and which habits are believed there."""
 
         def habit(self, habit: str, message: str) -> Basis | None:
-            """What is believed there by a habit; None where the habit is switched off."""
+            """Return what is believed there by a habit; None where the habit is switched off."""
 
 
 class Strength(IntEnum):
@@ -54,8 +54,8 @@ class Basis(NamedTuple):
 
 
 def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
-    """What a value rests on that has not been worked out, as the search for it was cut off: by which of its bounds,
-    what has not been followed, and where that stands."""
+    """Return what a value rests on that has not been worked out, as the search for it was cut off: by which of its
+    bounds, what has not been followed, and where that stands."""
     message = f"analysis limit reached: {what}"
     return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
 
@@ -85,7 +85,7 @@ PROVED: AllEvidence = frozenset()  # nothing but proof
 
 
 def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
-    """What a value rests on that is made of others."""
+    """Return what a value rests on that is made of others."""
     found = PROVED
     for part in parts:
         if part and part is not found:
@@ -94,22 +94,22 @@ def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
 
 
 def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
-    """What is left where the fact about one aspect has been proved anew: `x.cpu()` is there whatever `x` was."""
+    """Return what is left where the fact about one aspect has been proved anew: `x.cpu()` is there whatever `x` was."""
     return evidence and frozenset(each for each in evidence if each.about != about)
 
 
 def only(evidence: AllEvidence, about: Aspect) -> AllEvidence:
-    """What the fact about one aspect rests on."""
+    """Return what the fact about one aspect rests on."""
     return evidence and frozenset(each for each in evidence if each.about == about)
 
 
 def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
-    """Whether more about one aspect might have been found, had the search gone on."""
+    """True if more about one aspect might have been found, had the search gone on."""
     return any(each.about == about for each in of_cuts(evidence))
 
 
 def of_open(evidence: AllEvidence) -> AllEvidence:
-    """What tells of facts that are not known: where the search for them was cut off, and where they have begun."""
+    """Return what tells of facts that are not known: where the search was cut off, and where they have begun."""
     return evidence and frozenset(each for each in evidence if each.strength in (Strength.PROOF, Strength.BUDGET))
 
 

@@ -191,7 +191,7 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
 
 
 def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> DeviceTaint:
-    """What `if cuda: net.cuda()` leaves."""
+    """Return what `if cuda: net.cuda()` leaves."""
     return max(first.device_taint, second.device_taint)
 
 
@@ -209,7 +209,8 @@ def join_arguments(first: Arguments, second: Arguments) -> Arguments:
 
 
 def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
-    """What one of two objects of a class was made from; None of one that is wrapped again and again, as in a loop."""
+    """Return what one of two objects of a class was made from; None of one that is wrapped again and again, as in a
+    loop."""
     if first.arguments is None or second.arguments is None:
         return None
     if first.arguments == second.arguments:
@@ -219,7 +220,7 @@ def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Ins
 
 
 def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
-    """Whether an object of the same class is among what it was made from, or what that was made from."""
+    """True if an object of the same class is among what it was made from, or what that was made from."""
     waiting = list(arguments.values())
     while waiting:
         for each in held_in(waiting.pop()):
@@ -233,7 +234,7 @@ def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) 
 
 
 def _are_told_apart(first: Sequence, second: Sequence) -> bool:
-    """Whether a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
+    """True if a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
     return any(
         {one, other} == {Constant(True), Constant(False)}
         for one, other in zip(first.items or (), second.items or (), strict=False)
@@ -272,8 +273,8 @@ def updated(first: Mapping, second: Value) -> Mapping:
 
 
 def under_a_key(value: Value) -> Value:
-    """What stands under one key of a dict that is filled under keys which are not known: of tensors and other things
-    in it nobody can say which stands there."""
+    """Return what stands under one key of a dict that is filled under keys which are not known: of tensors and other
+    things in it nobody can say which stands there."""
     if isinstance(value, Sequence):
         element = under_a_key(value.element)
         return value if element is value.element else Sequence(None, element)

@@ -1,4 +1,4 @@
-"""What is known of values: their facts and evidence, what they hold, and each of them changed."""
+"""Tells what is known of values: their facts and evidence, what they hold, and each of them changed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def have_param_taint(values: Iterable[Value]) -> bool:
 
 
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
-    """What is a tensor, or unknown, of some values and of what they hold."""
+    """Return what is a tensor, or unknown, of some values and of what they hold."""
     return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
 
 
@@ -96,7 +96,7 @@ def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
 
 
 def truth_of(value: Value) -> Fact:
-    """What a literal True or False says; None of anything else."""
+    """Return what a literal True or False says; None of anything else."""
     return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
 
 
@@ -116,7 +116,7 @@ def _is_of_dtype(value: Value, known: str | None) -> bool:
 
 
 def of_dtype(dtype: str | None) -> Value:
-    """What `x.dtype` is: the reverse."""
+    """Return what `x.dtype` is: the reverse."""
     if is_choice(dtype):
         return Union(tuple(map(of_dtype, choices(dtype))))
     return Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else NonTensor("dtype")
@@ -138,7 +138,7 @@ def tensor_facts(value: Value) -> tuple[Fact, Fact]:
 
 
 def evidence_in(value: Value) -> AllEvidence:
-    """What the facts rest on that `tensor_facts` tells."""
+    """Return what the facts rest on that `tensor_facts` tells."""
     if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
         return value.evidence
     if isinstance(value, Sequence):
@@ -164,7 +164,8 @@ def left_open(value: Value, evidence: AllEvidence) -> Value:
 
 
 def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, requires_grad: Fact = None) -> _Fresh:
-    """What a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is none."""
+    """Return what a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is
+    none."""
     if basis is None:
         return value
     aspects: list[Aspect] = []

@@ -31,7 +31,7 @@ EMPTY = Nothing(is_content=True)
 
 
 class DeviceTaint(IntEnum):
-    """Whether a tensor was sent to a device on some path; the join is the greater one."""
+    """The device that a tensor was sent to on some path; the join is the greater one."""
 
     NONE = 0
     GIVEN = 1  # to the device that some object or caller says, be it the CPU
@@ -211,7 +211,7 @@ class ModuleValue(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """What a name stands for that is written in annotations, `Batch = dict[str, Tensor]`: what it promises."""
+    """A name that is written in annotations, `Batch = dict[str, Tensor]`: what it promises."""
 
     promised: Value
 

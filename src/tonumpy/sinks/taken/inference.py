@@ -194,7 +194,7 @@ def _made(
     is_put: bool = False,
     is_part: bool = False,
 ) -> Iterator[ImplicitConversion]:
-    """What is given is a tensor for which the table has an outcome that nobody means."""
+    """True if a tensor is given for which the table has an outcome that nobody means."""
     held = _given(value) if outcomes else None
     if held is None and outcomes and library in WRITERS_OF_JSON:
         held = _given_deep(value)

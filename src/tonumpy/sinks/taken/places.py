@@ -53,7 +53,7 @@ def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Sit
 
 
 class _Spelling:
-    """What the names of a source say of keys, and of what holds them."""
+    """The names of a source, as far as they tell of keys and of what holds them."""
 
     def __init__(self, source: Source, nodes: list[ast.AST]) -> None:
         roots = {name.partition(".")[0] for name in (*table().functions, *table().operations)}

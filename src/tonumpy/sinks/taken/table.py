@@ -1,4 +1,4 @@
-"""What operators, indices, membership, keys and functions make of a tensor that stands where values are meant.
+"""Reads what operators, indices, membership, keys and functions make of a tensor that stands for its values.
 
 table.json says it, which scripts/measure_sinks.py --operations measures. An operation is a line as `"a == t":
 "number=false tensor=false (Series)"`: what was given (`one`: a tensor of one element), the word for what came out, and

@@ -1,4 +1,4 @@
-"""What comes out where a tensor is taken for values, in the words of the messages; the table's words stand for it."""
+"""Words what comes out where a tensor is taken for values, for the messages; the table's words stand for it."""
 
 from __future__ import annotations
 

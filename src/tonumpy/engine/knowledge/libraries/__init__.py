@@ -1,4 +1,4 @@
-"""What well-known libraries promise: one TOML file a library, named after the root of its imports, one row a promise.
+"""The promises of well-known libraries: a TOML file a library, named after the root of its imports, a row a promise.
 
 A row names a function (`torchvision.utils.make_grid`) or a method or attribute of a class
 (`torch.nn.Module.state_dict`), what it returns, where that lives and whether it may require grad, and the document

@@ -99,7 +99,7 @@ _PLAIN_ROOTS = frozenset(
 
 
 def gives_plain_values(name: str) -> bool:
-    """Whether a library's function returns nothing that is or holds a tensor (numpy, pandas, the standard library)."""
+    """True if a library's function returns nothing that is or holds a tensor (numpy, pandas, the standard library)."""
     return name.partition(".")[0] in _PLAIN_ROOTS
 
 
@@ -194,7 +194,8 @@ def promise_of(name: str, arguments: Arguments) -> Promise | None:
 
 
 def _whichever(rows: Collection[Promise]) -> Promise | None:
-    """What all rows say of the tensors that a call gives, where it is not known which of them holds, but one does."""
+    """Return what all rows say of the tensors that a call gives, where it is not known which of them holds, but one
+    does."""
     if all(row.when for row in rows):
         return None
     made = [row for row in rows if not row.returns[0].startswith(("plain:", "foreign:"))]
@@ -235,7 +236,7 @@ def member_promise(class_names: list[str], name: str, arguments: Arguments) -> P
 
 
 def _of_layer(name: str, method: str) -> Promise | None:
-    """What calling a layer of torch.nn gives, as it was measured."""
+    """Return what calling a layer of torch.nn gives, as it was measured."""
     if method not in ("__call__", "forward") or not name.startswith("torch.nn."):
         return None
     layer = torch_api.module(name)
@@ -260,18 +261,18 @@ def attribute_promise(class_names: list[str], name: str) -> Promise | None:
 
 @cache
 def integers_of_layers() -> dict[str, str]:
-    """What layers of torch.nn hold that is an integer whatever they are cast to, with its dtype."""
+    """Return what layers of torch.nn hold that is an integer whatever they are cast to, with its dtype."""
     attributes = load("torch").attributes.items()
     return {name.rpartition(".")[2]: row.dtype for name, row in attributes if row.dtype and is_integral(row.dtype)}
 
 
 def is_module(names: list[str]) -> bool:
-    """Whether a class that extends these is a torch.nn.Module."""
+    """True if a class that extends these is a torch.nn.Module."""
     return any("torch.nn.Module" in bases_of(name) for name in names)
 
 
 def is_operator(names: list[str]) -> bool:
-    """Whether a class that extends these is a torch.autograd.Function, an operator of one's own."""
+    """True if a class that extends these is a torch.autograd.Function, an operator of one's own."""
     return any("torch.autograd.Function" in bases_of(name) for name in names)
 
 
@@ -281,7 +282,7 @@ def is_called_dataset(name: str) -> bool:
 
 
 def is_dataset(names: list[str]) -> bool:
-    """Whether a class that extends these is a torch.utils.data.Dataset, or one of a library's that is called so."""
+    """True if a class that extends these is a torch.utils.data.Dataset, or one of a library's that is called so."""
     return any(
         "torch.utils.data.Dataset" in bases_of(name) or is_called_dataset(name.rpartition(".")[2]) for name in names
     )
