@@ -6,6 +6,7 @@ As with calls (sink_calls.py) the spelling rules out most files and most rows; t
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import root_name
@@ -15,9 +16,10 @@ from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import indices_of
+from tonumpy.text.syntax import indices_of, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from tonumpy.text.candidates import OperationSite
@@ -87,9 +89,10 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
     left, right, key = operands
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [] if key is None else [(left, part) for part in indices_of(key)]
+    given = partial(_is_array_here, site.scopes[-1], spelt, risks)
     try:
         for one, other in pairs:
-            if not _reads_as_array(one, spelt) or not may_be_a_tensor_or_mask(other):
+            if not _reads_as_array(one, spelt, given) or not may_be_a_tensor_or_mask(other):
                 continue
             if (root := root_name(one)) is not None and root == root_name(masked_by(other)):
                 continue  # `mask[mask > 0]`
@@ -100,12 +103,23 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
     return False
 
 
-def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the classes are told apart without isinstance
+def _is_array_here(scope: ast.AST, spelt: Spelt, risks: PossibleTensors, name: str) -> bool:
+    """False for the name of an array elsewhere, to which the scope at hand gives nothing of NumPy's."""
+    given, words = risks.given_in(name, scope), spelt.names | spelt.modules
+    return not given or any(
+        (isinstance(part, ast.Name) and part.id in words and part.id != name)
+        or (isinstance(part, ast.Attribute) and (part.attr == "numpy" or f".{part.attr}" in spelt.attributes))
+        for value in given
+        for part in walk(value)
+    )
+
+
+def _reads_as_array(node: Any, spelt: Spelt, is_given: Callable[[str], bool]) -> bool:  # noqa: ANN401 -- see below
     is_made = False  # by a call: `np.pi` is a number
     while True:
         kind = node.__class__  # as isinstance, which is a call for each
         if kind is ast.Name:
-            return node.id in spelt.names or (is_made and node.id in spelt.modules)
+            return (is_made and node.id in spelt.modules) or (node.id in spelt.names and is_given(node.id))
         if kind is ast.Call:
             name = last_name(node.func)
             if name == "numpy":
@@ -120,7 +134,7 @@ def _reads_as_array(node: Any, spelt: Spelt) -> bool:  # noqa: ANN401 -- the cla
                 return False
             node = node.value
         elif kind is ast.Compare or kind is ast.BinOp:
-            if kind is ast.BinOp and _reads_as_array(node.right, spelt):
+            if kind is ast.BinOp and _reads_as_array(node.right, spelt, is_given):
                 return True
             node = node.left
         elif kind is ast.Subscript:

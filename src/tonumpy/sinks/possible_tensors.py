@@ -47,6 +47,7 @@ _OF_MODULES = frozenset("state_dict buffers named_buffers modules children eval 
 _GIVING_GRAD = frozenset("Parameter requires_grad_ backward parameters named_parameters from_pretrained".split())
 _PUTTING = re.compile(r"_?(add|append|extend|insert|update|put|push|store|setdefault|collect|register)")
 _PLAIN_TYPES = frozenset("int float str bool bytes ndarray Path DataFrame Series Figure Axes Namespace".split())
+_NUMBERING = frozenset("enumerate items named_parameters named_buffers named_modules named_children".split())
 _MODELS = ("model", "net", "network", "loss", "criterion")
 _FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
 
@@ -88,8 +89,9 @@ class _Scope:
             elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
                 self._put(value, value.func)
         else:
+            number = _number_in(statement)
             for store in stores_of(statement):
-                if store.value is not None:
+                if store.value is not None and store.target is not number:
                     self._store(store.target, store.value)
 
     def _store(self, target: ast.expr, value: ast.expr) -> None:
@@ -150,14 +152,18 @@ class PossibleTensors:
         self._in_vain[at_risk] |= seen
         return False
 
+    def given_in(self, name: str, scope: ast.AST) -> list[ast.expr]:
+        """Return the expressions that a scope itself gives a variable."""
+        return self._scope(scope).given.get(name, [])
+
     def _steps(self, node: ast.expr, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
         """The expressions that a value is made of; None where it may be such a tensor."""
         if isinstance(node, ast.Name):
-            return self._steps_of_name(node.id, scopes)
+            return self._steps_of_name(node.id, scopes, at_risk=at_risk)
         if isinstance(node, ast.Call):
             return self._steps_of_call(node, scopes, at_risk=at_risk)
         if isinstance(node, ast.Attribute):
-            return self._steps_of_attribute(node, scopes)
+            return self._steps_of_attribute(node, scopes, at_risk=at_risk)
         if isinstance(node, (ast.Constant, ast.JoinedStr)):
             return []
         if isinstance(node, ast.DictComp):
@@ -174,7 +180,7 @@ class PossibleTensors:
             self._scopes[node] = _Scope(node)
         return self._scopes[node]
 
-    def _steps_of_name(self, name: str, scopes: _Scopes) -> list[_Step] | None:
+    def _steps_of_name(self, name: str, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
         for depth in range(len(scopes), 0, -1):
             node, around = scopes[depth - 1], scopes[:depth]
             if isinstance(node, ast.ClassDef) and depth < len(scopes):
@@ -186,7 +192,7 @@ class PossibleTensors:
                     scope.bind_within(part)
             given: list[_Step] = [(each, around) for each in scope.given.get(name, ())]
             if name in scope.parameters:
-                of_callers = self._given(name, around)
+                of_callers = self._given(name, around, at_risk=at_risk)
                 return None if of_callers is None else given + of_callers
             if given:
                 return given + (self._written_elsewhere(name) if isinstance(node, ast.Module) else [])
@@ -204,12 +210,15 @@ class PossibleTensors:
             if name in self._scope(around[-1]).globals
         ]
 
-    def _given(self, name: str, scopes: _Scopes) -> list[_Step] | None:
-        """Return what the module gives a parameter; None where others may give a tensor, by its function or its
-        annotation."""
+    def _given(self, name: str, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
+        """Return what the module gives a parameter; None where its annotation says a tensor, or others may give one.
+
+        What others may give is no risk that the module shows, but it is no tensor that it shows either.
+        """
+        open_: list[_Step] | None = None if at_risk else []
         function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
         if not isinstance(function, FUNCTIONS) or name not in (names := parameter_names(function.args)):
-            return None  # of a lambda
+            return open_  # of a lambda
         annotation = self._scope(function).parameters[name].annotation
         written = "" if annotation is None else ast.unparse(annotation)
         if "Tensor" in written:
@@ -220,7 +229,7 @@ class PossibleTensors:
         if is_method and name in OBJECTS:
             return []
         if isinstance(around, ast.ClassDef) and function.name == "forward" and around.bases:
-            return None
+            return open_
         called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
         at = names.index(name) - (is_method and names[0] in OBJECTS)
         found = self._made_by(name)  # a fixture of pytest
@@ -228,9 +237,9 @@ class PossibleTensors:
             call, where = step
             assert isinstance(call, ast.Call)
             if last_name(call.func) != called:  # it is handed on
-                return None
+                return open_
             found += [(each, where) for each in _given_in(call, name, at)]
-        return None if self._is_handed_on(called) else found
+        return open_ if self._is_handed_on(called) else found
 
     def _calls_of(self, name: str) -> list[_Step]:
         if name not in self._calls:
@@ -243,12 +252,13 @@ class PossibleTensors:
         """True if a function is kept, returned or registered by its name, so that calls of it have another."""
         return self._source.says(rf"(?:=|return|:)[ \t]*(?:self\.|cls\.)?{name}[ \t]*(?:$|[,\]}}\n])")
 
-    def _steps_of_attribute(self, node: ast.Attribute, scopes: _Scopes) -> list[_Step] | None:
+    def _steps_of_attribute(self, node: ast.Attribute, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
         if isinstance(node.ctx, ast.Store):
             return None  # `x.requires_grad = True`, as what is stored in `x`
-        if (node.attr in _PLAIN_ATTRIBUTES and not self._speaks_of_forms) or self._is_plain(node, scopes):
+        is_plain = node.attr in _PLAIN_ATTRIBUTES and not (at_risk and self._speaks_of_forms)
+        if is_plain or self._is_plain(node, scopes):
             return []
-        if node.attr in ("weight", "bias") or any(word in node.attr for word in _FORMS):
+        if node.attr in ("weight", "bias") or (at_risk and any(word in node.attr for word in _FORMS)):
             return None
         is_own = isinstance(node.value, ast.Name) and node.value.id in OBJECTS
         if is_own and "LightningModule" in self._source.text:
@@ -331,18 +341,33 @@ class PossibleTensors:
             return given
         classes = [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
         if name[:1].isupper() or not name or classes:  # of torch's modules, as far as its bases show, or another file's
-            return None if not classes or any(each.bases for each in classes) else given
+            is_open = at_risk and (not classes or any(each.bases for each in classes))
+            return None if is_open else given
         found = self._made_by(name)
         if receiver is not None and (torch_api.is_of_tensors(name) or name in OF_CONTAINERS or name in _OF_MODULES):
-            if not at_risk and torch_api.is_of_tensors(name) and name not in OF_CONTAINERS:
+            if not at_risk and torch_api.is_of_tensors(name) and name not in OF_CONTAINERS and not _PUTTING.match(name):
                 return None
             return [*found, (receiver, scopes)]
         if any(name in self._scope(each).parameters for each in scopes):
             return None  # somebody gives a function, or a module
-        stored = self._attributes.get(name, []) if receiver is not None else self._steps_of_name(name, scopes)
+        stored = (
+            self._attributes.get(name, [])
+            if receiver is not None
+            else self._steps_of_name(name, scopes, at_risk=at_risk)
+        )
         if receiver is not None and any(isinstance(each, ast.Name) for each, _ in stored or ()):
             return None  # the same, kept by a constructor
+        if any(isinstance(each, ast.Call) and (last_name(each.func) or "")[:1].isupper() for each, _ in stored or ()):
+            return None  # an object is called, as modules are
         return None if stored is None else found + stored
+
+
+def _number_in(statement: ast.stmt) -> ast.expr | None:
+    """Return the target of a loop that gets numbers or names: the first of `for at, x in enumerate(xs)`."""
+    match statement:
+        case ast.For(ast.Tuple([first, _]), ast.Call(function)) if last_name(function) in _NUMBERING:
+            return first
+    return None
 
 
 def _given_in(call: ast.Call, parameter: str, at: int) -> list[ast.expr]:

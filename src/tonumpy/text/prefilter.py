@@ -54,9 +54,8 @@ BOOLEAN_UFUNCS = (
 _MAKERS_OF_MASKS = tuple(f"{name}(" for name in BOOLEAN_UFUNCS)
 # What takes a tensor for one object, or its items for keys; `for label in labels:` goes through these.
 _TAKING = (
-    *("import pandas", "import xarray", "import polars", "import csv", "import numpy", "from numpy", "from pandas"),
-    *("from xarray", "from polars", "from csv", "import ruptures", "from ruptures"),
-    *("dict(zip(", "({", "return {", " in {"),
+    *("import pandas", "import xarray", "import polars", "import csv", "from pandas", "from xarray", "from polars"),
+    *("from csv", "ruptures", "seaborn", "plotly", "argwhere(", "nonzero(", "np.size(", "numpy.size(", " in {"),
     *(" set(", "(set(", "[set(", "frozenset(", "Counter(", ".fromkeys(", "statistics", "= {}", "defaultdict("),
 )
 RISKY_WORDS = (

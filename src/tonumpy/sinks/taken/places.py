@@ -35,8 +35,8 @@ _PLAIN = frozenset(
     "items keys values parameters state_dict tolist numpy range sorted item int named_parameters named_buffers"
     " named_modules named_children".split()
 )
-_NO_KEYS = frozenset("_ name key epoch step self param module int float str bool".split())
-_NO_KEYS_BY_KIND = (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript, ast.Constant)
+_NO_KEYS = frozenset("_ name key epoch step self param module int float str bool dtype device __class__".split())
+_NO_KEYS_BY_KIND = (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript, ast.Constant, ast.Compare)
 _MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 
@@ -72,7 +72,7 @@ class _Spelling:
             case ast.Call():
                 return self._tells_call(node)
             case ast.Compare(left, [ast.In() | ast.NotIn()], [right]):
-                is_given = last_name(right) in self._given or not isinstance(right, (ast.Name, ast.Attribute))
+                is_given = last_name(right) in self._given or isinstance(right, (ast.Call, ast.Subscript, ast.Set))
                 return is_given and self._is_key(left, right)
             case ast.Compare(_, [ast.Eq() | ast.NotEq()], _):
                 return self._has_tables
@@ -106,7 +106,11 @@ class _Spelling:
     def _is_key(self, node: ast.expr, holder: ast.expr) -> bool:
         """True if a name may be a key or a part of it, in what may be a dict or a set by what it is given anywhere."""
         given = self._given.get(last_name(holder) or "", [])
-        if isinstance(node, _NO_KEYS_BY_KIND) or (given and not any(map(_may_hold_keys, given))):
+        if (
+            last_name(node) in _NO_KEYS
+            or isinstance(node, _NO_KEYS_BY_KIND)
+            or (given and not any(map(_may_hold_keys, given)))
+        ):
             return False
         return any(isinstance(each, ast.Name) and each.id not in _NO_KEYS for each in walk(node))
 
