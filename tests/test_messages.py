@@ -128,6 +128,12 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "Add `.cpu()`",
         ),
         (
+            "w.cuda().numpy()",  # torch looks at the device first
+            "TNP101",
+            "`.numpy()` on a tensor that requires grad and is not on the CPU: raises TypeError",
+            "Add `.detach().cpu()`",
+        ),
+        (
             "np.asarray(x.cuda())",
             "TNP104",
             "`np.asarray` converts a tensor that is not on the CPU, so NumPy raises TypeError",

@@ -83,10 +83,11 @@ def _verdict(conversion: Conversion) -> str:
         otherwise = f", else RuntimeError{when}" if has_grad or _is_high_by_grad(conversion) else ""
         return f"raises TypeError if that is a GPU{otherwise}"
     if when and not is_elsewhere:
-        on_gpu = "TypeError on a GPU, " if of_device else ""  # torch looks at the device first
+        on_gpu = "TypeError on a GPU, " if of_device else ""
         return f"raises {on_gpu}RuntimeError{' on the CPU' if on_gpu else ''}{when}"
     raises = has_grad or is_elsewhere or _is_high_by_grad(conversion)
-    return f"{'raises' if raises else 'can raise'} {' or '.join((*of_grad, *of_device))}"
+    errors = of_device if is_elsewhere else (*of_grad, *of_device)  # torch looks at the device first
+    return f"{'raises' if raises else 'can raise'} {' or '.join(errors)}"
 
 
 def at_risk_briefly(conversion: Conversion) -> str:
@@ -101,7 +102,7 @@ def at_risk_briefly(conversion: Conversion) -> str:
         is_high = conversion.on_cpu is False or _is_high_by_device(conversion)
         words = "not on the CPU" if conversion.on_cpu is False else CHOSEN
         (known if is_high else doubts).append(words if is_high else "on a GPU")
-        errors.append("TypeError")
+        errors = ["TypeError"] if conversion.on_cpu is False else [*errors, "TypeError"]
     noun = "a possible tensor" if certainty_told(conversion) == "possible" else "a tensor"
     maybe = f", maybe {' or '.join(doubts)}" if doubts else ""
     return f"{' '.join((noun, *([' and '.join(known)] if known else [])))}{maybe}: {' or '.join(errors)}"
