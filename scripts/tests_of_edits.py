@@ -48,6 +48,8 @@ def main() -> int:
         tests = sorted(set().union(*reached.values()))
         rows = sum(map(len, edited.values()))
         print(f"{rows} edited lines in {len(edited)} files, {len(reached)} of them executed by {len(tests)} tests")
+        if lost := [name for name, outcome in old.items() if outcome == "not collected"]:
+            print(f"{len(lost)} files of tests cannot be collected")
         new = outcomes(after, tests, *arguments.pytest) if tests else {}
     return compare(tests, old, new)
 
@@ -104,6 +106,11 @@ def outcomes(copy: Path, picked: list[str], *arguments: str) -> dict[str, str]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     picked = set(json.loads(Path(os.environ[_REPORT]).read_text("utf-8")))
     items[:] = [each for each in items if not picked or each.nodeid in picked]
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        _outcomes[report.nodeid] = "not collected"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -127,3 +127,9 @@ def test_tests_that_cannot_be_run(repository: Path) -> None:
     done = compare(repository, "--", "--no-such-option")
     assert (done.returncode, done.stdout) == (1, "")
     assert "pytest did not run to its end" in done.stderr
+
+
+def test_files_that_cannot_be_collected_are_counted(repository: Path) -> None:
+    (repository / "tests" / "test_broken.py").write_text("import no_such_module\n")
+    done = compare(repository, "--", "-k", "other")
+    assert "\n1 files of tests cannot be collected\n0 executed" in done.stdout, done.stderr
