@@ -98,3 +98,19 @@ def test_what_the_program_itself_raised_is_told_first(tmp_path: Path) -> None:
     first, second, *_ = result.out.splitlines()
     assert first.startswith("The program ended with RuntimeError: ") and first.endswith(" at learn.py:6."), result.out
     assert second == "No other conversion that ran would fail."
+
+
+GRAD = """
+import torch
+
+torch.func.grad(lambda row: row.sum() * float(row.numpy().sum()))(torch.ones(3))
+"""
+
+
+@needs_torch
+def test_no_link_is_offered_within_a_transform(tmp_path: Path) -> None:
+    (tmp_path / "learn.py").write_text(GRAD)
+    result = tonumpy(tmp_path, "rehearse", "--", "learn.py")
+    told = "learn.py:4:51: TNP101 `.numpy()` on a tensor within `torch.func.grad` (line 4): RuntimeError"
+    assert told in result.out.splitlines(), result.out
+    assert "fix" not in result.out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
+from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.findings import Position
 from tonumpy.observed.given import given_in, is_known, mixed_in
@@ -137,18 +138,19 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
 
 
 def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> Conversion:
-    observed = sighting.observed
+    observed, of_grad = sighting.observed, sighting.has("grad")
     return Conversion(
         candidate,
         _as_seen(chain_of(candidate.receiver), sighting),
         "tensor",
         not sighting.has("device"),
-        sighting.has("grad") or observed.is_fragile,
-        True if sighting.has("grad") else None if observed.is_fragile else False,
+        of_grad or observed.is_fragile,
+        True if of_grad else None if observed.is_fragile else False,
         dtype=_dtype(sighting),
         layout=_layout(sighting),
         bit=sighting.bit,
         trained_in=loses_gradient(module, candidate),
+        transformed=transformed_around(module.source, candidate.scopes, candidate.call) if of_grad else None,
     )
 
 
