@@ -201,7 +201,7 @@ class PossibleTensors:
         return self._written_elsewhere(name)
 
     def _written_elsewhere(self, name: str) -> list[_Step]:
-        if "global " not in self._source.text:
+        if not self._has_globals:
             return []
         return [
             (each, around)
@@ -301,6 +301,15 @@ class PossibleTensors:
         return found
 
     @cached_property
+    def _words_defined(self) -> frozenset[str]:
+        """The names behind `def`, by the text alone: most names are none, and need no look at all scopes."""
+        return frozenset(re.findall(r"def (\w+)", self._source.text))
+
+    @cached_property
+    def _has_globals(self) -> bool:
+        return "global " in self._source.text
+
+    @cached_property
     def _functions(self) -> dict[str, list[_Scopes]]:
         found: dict[str, list[_Scopes]] = {}
         for around in self._all_scopes:
@@ -310,7 +319,7 @@ class PossibleTensors:
 
     def _made_by(self, name: str) -> list[_Step]:
         """Return what the functions of a name return."""
-        functions = self._functions.get(name, ()) if f"def {name}" in self._source.text else ()
+        functions = self._functions.get(name, ()) if name in self._words_defined else ()
         return [(each, around) for around in functions for each in self._scope(around[-1]).returned]
 
     def _is_plain(self, node: ast.expr, scopes: _Scopes) -> bool:

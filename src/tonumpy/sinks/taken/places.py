@@ -20,6 +20,7 @@ from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite, Site
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp)
 _ASKED = (ast.Call, *_KINDS)
+_GIVING = (ast.Assign, ast.AnnAssign)
 # Tables whose comparisons take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _METHODS_OF_KEYS = frozenset("get setdefault pop add discard".split())
@@ -42,9 +44,12 @@ _MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Site | OperationSite]:
     """Return the places at which a tensor may be taken for values."""
-    nodes = [*walk(source.tree)]
-    spelling = _Spelling(source, nodes)
-    wanted = {id(each): each.lineno for each in nodes if isinstance(each, _ASKED) and spelling.tells(each)}
+    nodes: dict[type[ast.AST], list[Any]] = {kind: [] for kind in (*_ASKED, *_GIVING)}
+    for node in walk(source.tree):
+        if node.__class__ in nodes:
+            nodes[node.__class__].append(node)
+    spelling = _Spelling(source, [each for kind in _GIVING for each in nodes[kind]])
+    wanted = {id(each): each.lineno for kind in _ASKED for each in nodes[kind] if spelling.tells(each)}
     rows = sorted(set(wanted.values()))
     calls = candidates.find_calls(source, rows, lambda call: id(call) in wanted)
     operations = candidates.find_operations(source, rows, _KINDS, lambda node: id(node) in wanted)
@@ -55,16 +60,15 @@ def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Sit
 class _Spelling:
     """The names of a source, as far as they tell of keys and of what holds them."""
 
-    def __init__(self, source: Source, nodes: list[ast.AST]) -> None:
+    def __init__(self, source: Source, statements: list[ast.stmt]) -> None:
         roots = {name.partition(".")[0] for name in (*table().functions, *table().operations)}
         self._called = _names_called(frozenset(each for each in roots if each == "builtins" or each in source.text))
         self._has_tables = _TABLES.search(source.text) is not None
         self._has_counters = "Counter(" in source.text
         self._given: dict[str, list[ast.expr | None]] = {}  # to names and attributes, by their last parts
-        for node in nodes:
-            for store in stores_of(node) if isinstance(node, ast.stmt) else ():
-                if store.how in ("whole", "part"):
-                    self._given.setdefault(last_name(store.target) or "", []).append(store.value)
+        for statement in statements:
+            for store in stores_of(statement):
+                self._given.setdefault(last_name(store.target) or "", []).append(store.value)
 
     def tells(self, node: ast.expr) -> bool:
         """True if a tensor may be taken for values at a node, by its spelling."""
