@@ -177,39 +177,19 @@ class ForwardWalk(Generic[Held]):
                 self.bind(statement.target, self.value(statement.value), statement.value)
             case ast.AugAssign():
                 self.augment(statement)
-            case ast.Return():
-                held = self.value(statement.value)
-                if self.frames:
-                    self.frames[-1].returned |= held
-                    self.frames[-1].ends.append(self.names)
-                else:
-                    self.leave(held)
-                self.is_reached = False
-            case ast.Assert():
-                self.test(statement.test)
-            case ast.If():
-                self.test(statement.test)
-                self.branches(statement, statement.body, statement.orelse)
-            case ast.For() | ast.AsyncFor() | ast.While():
-                self._loop(statement)
-            case ast.With() | ast.AsyncWith():
-                for item in statement.items:
-                    held = self.value(item.context_expr)
-                    if item.optional_vars is not None:
-                        self.bind(item.optional_vars, held, item.context_expr)
-                self.block(statement.body)
-                for item in statement.items:
-                    self.leave_context(item)
-            case ast.Match():
-                self.value(statement.subject)
-                blocks = [case.body for case in statement.cases]
-                self.branches(statement, *blocks, *([] if _takes_all(statement.cases[-1]) else [[]]))
-            case ast.Break() | ast.Continue():
-                self._left.append(self.names)
-                self.is_reached = False
             case ast.Delete():
                 for target in statement.targets:
                     self.names.pop(self.place(target) or (), None)
+            case ast.Assert():
+                self.test(statement.test)
+            case ast.Return() | ast.Break() | ast.Continue():
+                self._jump(statement)
+            case ast.If() | ast.Match():
+                self._choose(statement)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                self._loop(statement)
+            case ast.With() | ast.AsyncWith():
+                self._with(statement)
             case _ if isinstance(statement, TRIES):
                 handlers = (handler.body for handler in statement.handlers)
                 self.branches(statement, [*statement.body, *statement.orelse], *handlers)
@@ -218,6 +198,36 @@ class ForwardWalk(Generic[Held]):
                 for each in own_expressions(statement):
                     self.value(each)
                 self.is_reached &= not isinstance(statement, ast.Raise)
+
+    def _jump(self, statement: ast.Return | ast.Break | ast.Continue) -> None:
+        if not isinstance(statement, ast.Return):
+            self._left.append(self.names)
+        else:
+            held = self.value(statement.value)
+            if self.frames:
+                self.frames[-1].returned |= held
+                self.frames[-1].ends.append(self.names)
+            else:
+                self.leave(held)
+        self.is_reached = False
+
+    def _with(self, statement: ast.With | ast.AsyncWith) -> None:
+        for item in statement.items:
+            held = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, held, item.context_expr)
+        self.block(statement.body)
+        for item in statement.items:
+            self.leave_context(item)
+
+    def _choose(self, statement: ast.If | ast.Match) -> None:
+        if isinstance(statement, ast.If):
+            self.test(statement.test)
+            self.branches(statement, statement.body, statement.orelse)
+            return
+        self.value(statement.subject)
+        blocks = [case.body for case in statement.cases]
+        self.branches(statement, *blocks, *([] if _takes_all(statement.cases[-1]) else [[]]))
 
     def branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> list[Names[Held]]:
         """Run the branches, and return what holds at the ends that are reached. Where only one goes on, what follows

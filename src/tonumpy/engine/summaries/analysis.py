@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import calls, statements
+from tonumpy.engine.interpreter.assignments import assign
 from tonumpy.engine.interpreter.contexts import grad_mode_of
 from tonumpy.engine.interpreter.expressions import evaluate
 from tonumpy.engine.interpreter.frame import Frame, Seen
@@ -59,7 +60,7 @@ class Analysis:
     evaluate = staticmethod(evaluate)
     call_value = staticmethod(calls.call_value)
     item_of = staticmethod(item_of)
-    assign = staticmethod(statements.assign)
+    assign = staticmethod(assign)
 
     def __init__(self, module: Module) -> None:
         self.module = module

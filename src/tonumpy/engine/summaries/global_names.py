@@ -7,6 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import statements
+from tonumpy.engine.interpreter.assignments import assign
 from tonumpy.engine.knowledge.symbols import symbol
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.values.joins import join
@@ -89,11 +90,11 @@ class Names:
         if not isinstance(before, Nothing):
             frame.bind(name, before)
         if isinstance(statement, (ast.For, ast.AsyncFor)):
-            statements.assign(frame, statement.target, frame.item(frame.value(statement.iter)), is_item=True)
+            assign(frame, statement.target, frame.item(frame.value(statement.iter)), is_item=True)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
                 if item.optional_vars is not None:
-                    statements.assign(frame, item.optional_vars, frame.value(item.context_expr))
+                    assign(frame, item.optional_vars, frame.value(item.context_expr))
         else:
             statements.execute(frame, [statement])
         return (frame.env or frame.last_env).get(name, NOTHING)

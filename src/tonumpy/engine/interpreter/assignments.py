@@ -1,0 +1,101 @@
+"""Binds the targets of assignments: names, attributes, items and the parts of tuples."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from tonumpy.engine.interpreter import containers, habits
+from tonumpy.engine.interpreter.frame import UNREAD, place_of
+from tonumpy.engine.values.joins import join, join_all
+from tonumpy.engine.values.value_facts import have_param_taint, members, truth_of
+from tonumpy.engine.values.values import (
+    NOTHING,
+    Constant,
+    Instance,
+    LibraryObject,
+    Mapping,
+    Nothing,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
+from tonumpy.text.names import path_of
+
+if TYPE_CHECKING:
+    from tonumpy.engine.interpreter.frame import Frame
+
+
+def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:
+    """Bind what a target names."""
+    if isinstance(target, ast.Name):
+        frame.bind(
+            target.id, frame.named(value, target.id, is_item=True) if is_item else _as_bound(frame, value, target.id)
+        )
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value, is_item=is_item)
+    elif isinstance(target, ast.Starred):
+        assign(frame, target.value, Sequence(None, frame.item(value)))
+    elif isinstance(target, ast.Attribute):
+        _assign_attribute(frame, target, value)
+    elif isinstance(target, ast.Subscript):
+        owner, index = frame.value(target.value), frame.value(target.slice)
+        place = place_of(target)
+        parts = [_with_part(each, index, value) for each in members(owner)]
+        after = join_all(parts)
+        if after is not owner and isinstance(target.value, (ast.Name, ast.Attribute, ast.Subscript)):
+            assign(frame, target.value, after)
+            if isinstance(target.value, ast.Name):
+                frame.changed(target.value.id)
+        elif place is not None and isinstance(owner, (Unknown, Instance)):
+            frame.refine(place, value)
+
+
+def _with_part(owner: Value, index: Value, value: Value) -> Value:
+    if isinstance(owner, Tensor) and isinstance(value, (Tensor, Unknown)):
+        if have_param_taint((value,)) and owner.requires_grad is False:
+            return owner._replace(requires_grad=value.requires_grad, param_taint=True)
+        return owner
+    return containers.stored(owner, index, value)
+
+
+def _as_bound(frame: Frame, value: Value, name: str) -> Value:
+    """A variable that is named like an index, a loader or a dataset."""
+    return habits.by_binding(frame, value, name)
+
+
+def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:
+    path = path_of(target)
+    owner = frame.value(target.value)
+    if target.attr in ("requires_grad", "data", "grad") and isinstance(owner, (Tensor, Instance, LibraryObject)):
+        if target.attr == "requires_grad":
+            truth = truth_of(value)
+            after = owner._replace(requires_grad=truth, is_given=False) if isinstance(owner, Tensor) else owner
+            if isinstance(target.value, (ast.Name, ast.Attribute, ast.Subscript)) and after is not owner:
+                assign(frame, target.value, after)
+        return
+    if path is not None:
+        frame.bind(path, value)
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value, *, is_item: bool) -> None:
+    has_star = any(isinstance(each, ast.Starred) for each in targets)
+    for place, target in enumerate(targets):
+        found: Value = NOTHING
+        for each in members(value):
+            if isinstance(each, Constant):
+                continue
+            fields = frame.analysis.classes.fields(each) if isinstance(each, Instance) else None
+            items = tuple(fields.values()) if fields else each.items if isinstance(each, Sequence) else None
+            is_known = items is not None and len(items) == len(targets) and not has_star
+            found = join(found, items[place] if items is not None and is_known else frame.item(each))
+        assign(frame, target, UNREAD if isinstance(found, Nothing) and not members(value) else found, is_item=is_item)
+
+
+def note_alias(frame: Frame, name: str, other: str, value: Value) -> None:
+    """Note that two variables hold the same object, of a kind that is changed in place."""
+    if isinstance(value, (Sequence, Mapping, Instance, LibraryObject)):
+        names = {name, other, *frame.aliases.get(other, ())}
+        for each in names:
+            frame.aliases[each] = frame.aliases.get(each, set()) | names - {each}
