@@ -122,7 +122,6 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
         first.is_item and second.is_item,
         max(first.device_taint, second.device_taint),
         all(each.is_given or (each.on_cpu is True and each.requires_grad is False) for each in (first, second)),
-        first.origins | second.origins,
         first.evidence | second.evidence,
         have_param_taint((first, second)),
         first.is_replaced or second.is_replaced,

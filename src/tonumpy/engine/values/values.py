@@ -54,7 +54,6 @@ class Tensor(NamedTuple):
     is_item: bool = False  # of another tensor, by iteration or by an index
     device_taint: DeviceTaint = DeviceTaint.NONE
     is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
-    origins: frozenset[str] = frozenset()  # the names under which tensors were first held that this may be, or view
     evidence: AllEvidence = PROVED  # what its facts rest on
     param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
     is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
