@@ -91,7 +91,7 @@ class _Scope:
         else:
             number = _number_in(statement)
             for store in stores_of(statement):
-                if store.value is not None and store.target is not number:
+                if store.target is not number:
                     self._store(store.target, store.value)
 
     def _store(self, target: ast.expr, value: ast.expr) -> None:

@@ -91,10 +91,6 @@ class Names:
         """True if `__all__` names a function or class of the module, for others to use."""
         return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
 
-    def hands_out(self, name: str) -> bool:
-        """True if a star import takes a name of the module with it."""
-        return not name.startswith("_") if self._all is None else name in self._all
-
 
 def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
     return {

@@ -348,7 +348,7 @@ def _is_counter(value: Value) -> bool:
 
 def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
     """True by the spelling: a set that stands there, or a name or attribute that is given nothing but sets."""
-    given: list[ast.expr | None] = [node]
+    given: list[ast.expr] = [node]
     if isinstance(node, ast.Attribute):
         bodies = (each.body for each in walk(site.scopes[0]) if isinstance(each, ast.ClassDef))
         of_classes = (value for body in bodies for value in stored_in(body, node.attr))
@@ -358,7 +358,7 @@ def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
     return bool(given) and all(map(_makes_set, given))
 
 
-def _makes_set(node: ast.expr | None) -> bool:
+def _makes_set(node: ast.expr) -> bool:
     """True for `set()`, and that of a dataclass: `field(default_factory=set)`."""
     match node:
         case ast.Set() | ast.SetComp() | ast.Call(ast.Name("set" | "frozenset")):

@@ -65,7 +65,7 @@ class _Spelling:
         self._called = _names_called(frozenset(each for each in roots if each == "builtins" or each in source.text))
         self._has_tables = _TABLES.search(source.text) is not None
         self._has_counters = "Counter(" in source.text
-        self._given: dict[str, list[ast.expr | None]] = {}  # to names and attributes, by their last parts
+        self._given: dict[str, list[ast.expr]] = {}  # to names and attributes, by their last parts
         for statement in statements:
             for store in stores_of(statement):
                 self._given.setdefault(last_name(store.target) or "", []).append(store.value)
@@ -88,7 +88,7 @@ class _Spelling:
                 return self._is_key(index, holder)
             case ast.Subscript(holder, ast.Name() as index):
                 # A dict whose items are made where one is read: equal keys have an item each.
-                given = (each for each in self._given.get(last_name(holder) or "", []) if each is not None)
+                given = self._given.get(last_name(holder) or "", [])
                 is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given)
                 return is_of_defaults and self._is_key(index, holder)
         return False
