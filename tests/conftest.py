@@ -18,7 +18,7 @@ from tonumpy.engine.names import repository
 from tonumpy.engine.names.reads import NameSearch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 
 # What a test is about is done each time, unless it is about what is kept; nothing is kept in the folders of the user.
@@ -68,14 +68,14 @@ def _own_repository_is_read_once() -> Iterator[None]:
 
     @cache
     def own() -> dict[str, bytes] | None:
-        return read(str(FOLDER), {})
+        return read(str(FOLDER))
 
     @cache
     def found_in_own(asked: NameSearch) -> list[str]:
         return list(repository.where_it_stands(asked, (own() or {}).items()))
 
-    def read_once(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
-        return own() if top == top_of_own and not opened else read(top, opened)
+    def read_once(top: str) -> dict[str, bytes] | None:
+        return own() if top == top_of_own else read(top)
 
     def search_once(of: repository.Searched, asked: NameSearch, texts: dict[str, bytes]) -> list[str]:
         return found_in_own(asked) if texts and texts is own() else search(of, asked, texts)

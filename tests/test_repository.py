@@ -173,7 +173,7 @@ def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> 
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("word = 1\n")
     (tmp_path / "round").symlink_to(tmp_path, target_is_directory=True)
-    repository = Searched(str(tmp_path), {}, Reads(), None)
+    repository = Searched(str(tmp_path), Reads())
     assert repository.naming("word", r"\b%s\b") == [str(tmp_path / "a.py"), str(tmp_path / "deep" / "e.py")]
     assert repository.naming("wor", r"\b%s\b") == []
 
@@ -187,7 +187,7 @@ def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
     }
     for path, text in texts.items():
         (tmp_path / path).write_text(text, encoding="utf-8")
-    repository = Searched(str(tmp_path), {}, Reads(), None)
+    repository = Searched(str(tmp_path), Reads())
     names = ["word", "word_2", "word1", "swords", "n_word", "wörd", "rd", "a", "none"]
 
     def found() -> list[list[str]]:
@@ -199,9 +199,6 @@ def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
         repository.naming(f"word{number}", r"\b%s\b")
     repository._found.clear()
     assert found() == scanned
-    (tmp_path / "a.py").write_text("none = 1\n")
-    repository.invalidate(str(tmp_path / "a.py"))
-    assert repository.naming("none", r"\b%s\b") == [str(tmp_path / "a.py")]
 
 
 SCRIPT = """\
@@ -247,7 +244,7 @@ def test_a_long_file_of_data_is_searched_for_no_word(tmp_path: Path) -> None:
     }
     for path, text in texts.items():
         (tmp_path / path).write_bytes(text)
-    read = read_texts(str(tmp_path), {})
+    read = read_texts(str(tmp_path))
     assert read is not None
     kept = {"data.py": b"", "long.py": b"from mine import f"}
     assert {os.path.basename(path): text for path, text in read.items()} == texts | kept

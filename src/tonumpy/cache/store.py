@@ -7,27 +7,20 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.cache.disk_states import DiskStates, RepositoryFiles
 from tonumpy.cache.packing import pack_error, pack_finding, unpack_error, unpack_finding
-from tonumpy.engine.names.reads import ABSENT, NameSearch, digest_of
-from tonumpy.engine.names.repository import TOO_LARGE, searchable, where_it_stands
+from tonumpy.engine.names.folders import digest_of_names, most_bytes
+from tonumpy.engine.names.reads import ABSENT, NameSearch, Reads, digest_of, kind_of
+from tonumpy.engine.names.repository import Searched
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonumpy.cache.disk_states import Writes
     from tonumpy.config import Settings
-    from tonumpy.engine.names.reads import ReadSet
+    from tonumpy.engine.names.reads import Kind, ReadSet
     from tonumpy.findings import Finding, SourceError
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS owner (token TEXT);
 CREATE TABLE IF NOT EXISTS entries (path TEXT, settings TEXT, content TEXT, PRIMARY KEY (path, settings));
-CREATE TABLE IF NOT EXISTS stamps (path TEXT PRIMARY KEY, stamp TEXT, digest TEXT);
-CREATE TABLE IF NOT EXISTS files (top TEXT, path TEXT, digest TEXT, generation INTEGER, PRIMARY KEY (top, path));
-CREATE TABLE IF NOT EXISTS searches (top TEXT, name TEXT, pattern TEXT, generation INTEGER, found TEXT,
-    PRIMARY KEY (top, name, pattern));
 """
 _PATIENCE = 1.0  # seconds for which another run may hold the database
 # Settings that change which files are checked, how many processes check them, or what is made of the findings.
@@ -53,21 +46,20 @@ class Store:
 
     def __init__(self, path: str, token: str) -> None:
         self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE")
-        self._writes: Writes = []  # all at the end, so that two runs at once do not wait for each other
+        self._rows: list[tuple[str, str, str]] = []  # written at the end, so that two runs do not wait for each other
         try:
             self._begin(token)
         except sqlite3.Error:
             self.close()
             raise
-        self._states = DiskStates(self._database, self._writes)
-        self._repositories: dict[str, RepositoryFiles] = {}
-        self._searches: dict[NameSearch, list[str] | None] = {}
+        self._states: dict[tuple[Kind, str], str] = {}
+        self._repositories: dict[str, Searched] = {}
         self._keys: dict[int, tuple[Settings, str]] = {}
 
     def _begin(self, token: str) -> None:
         self._database.executescript(_TABLES)
         if self._database.execute("SELECT token FROM owner").fetchall() != [(token,)]:
-            for table in ("owner", "entries", "stamps", "files", "searches"):
+            for table in ("owner", "entries"):
                 self._database.execute(f"DELETE FROM {table}")
             self._database.execute("INSERT INTO owner VALUES (?)", (token,))
             self._database.commit()
@@ -80,61 +72,34 @@ class Store:
         if row is None:
             return None
         digest, states, searches, findings, skipped, hidden = json.loads(row[0])
-        if digest != self._states.state("content", os.path.abspath(path)):
+        if digest != self._state("content", os.path.abspath(path)):
             return None
-        if any(self._states.state(kind, about) != state for kind, about, state in states):
+        if any(self._state(kind, about) != state for kind, about, state in states):
             return None
-        if any(self._digest_of(self.search(NameSearch(*asked))) != state for *asked, state in searches):
+        if any(self._found(NameSearch(*asked)) != state for *asked, state in searches):
             return None
         return Kept(tuple(map(unpack_finding, findings)), tuple(map(unpack_error, skipped)), hidden)
 
-    def keep(self, path: str, settings: Settings, digest: str, read: ReadSet | None, kept: Kept) -> None:
-        """Keep the findings of a file with this digest; without a read set, nothing in it is judged."""
-        states = [] if read is None else [[*key, state] for key, state in read.states.items()]
-        searches = [] if read is None else [[*key, self._digest_of(found)] for key, found in read.searches.items()]
+    def keep(self, path: str, settings: Settings, digest: str, read: ReadSet, kept: Kept) -> None:
+        """Keep the findings of a file with this digest."""
+        states = [[*key, state] for key, state in read.states.items()]
+        searches = [[*key, _digest_of_paths(found)] for key, found in read.searches.items()]
         findings, errors = list(map(pack_finding, kept.findings)), list(map(pack_error, kept.skipped))
         content = json.dumps([digest, states, searches, findings, errors, kept.hidden], separators=(",", ":"))
-        row = (path, self._key(settings), content)
-        self._writes.append(("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", row))
-        for search, found in () if read is None else read.searches.items():
-            if self._searches.get(search) is None:
-                self._searches[search] = found
-                self._write_search(search, found)
+        self._rows.append((path, self._key(settings), content))
 
-    def search(self, search: NameSearch) -> list[str] | None:
-        """The result of a search now, by that of an earlier run and by the files that changed since."""
-        if search not in self._searches:
-            self._searches[search] = self._search(search)
-        return self._searches[search]
+    def _state(self, kind: Kind, path: str) -> str:
+        """The state of a path now, as a project notes it; found out once a run."""
+        if (kind, path) not in self._states:
+            find = {"content": _digest_of_file, "kind": kind_of, "names": digest_of_names}[kind]
+            self._states[kind, path] = find(path)
+        return self._states[kind, path]
 
-    def _search(self, search: NameSearch) -> list[str] | None:
-        if search.pattern == TOO_LARGE:
-            return ["", search.top] if self._files(search.top).is_too_large else [""]
-        row = self._database.execute(
-            "SELECT generation, found FROM searches WHERE top = ? AND name = ? AND pattern = ?", search
-        ).fetchone()
-        if row is None:
-            return None
-        files = self._files(search.top)
-        generation, before = row[0], json.loads(row[1])
-        changed = {path for path, last in files.changed.items() if last > generation}
-        if not changed:
-            return list(before)
-        found = sorted({*before} - changed | {*where_it_stands(search, _texts(changed & files.paths))})
-        self._write_search(search, found)
-        return found
-
-    def _write_search(self, search: NameSearch, found: list[str]) -> None:
-        row = (*search, self._files(search.top).generation, json.dumps(found))
-        self._writes.append(("INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?, ?)", row))
-
-    def _files(self, top: str) -> RepositoryFiles:
-        if top not in self._repositories:
-            self._repositories[top] = RepositoryFiles(top, self._database, self._states, self._writes)
-        return self._repositories[top]
-
-    def _digest_of(self, found: list[str] | None) -> str:
-        return ABSENT if found is None else digest_of(map(os.fsencode, found))
+    def _found(self, search: NameSearch) -> str:
+        """The digest of what a search in a repository finds now."""
+        if search.top not in self._repositories:
+            self._repositories[search.top] = Searched(search.top, Reads())
+        return _digest_of_paths(self._repositories[search.top].found(search))
 
     def _key(self, settings: Settings) -> str:
         known = self._keys.get(id(settings))
@@ -146,8 +111,7 @@ class Store:
         return known[1]
 
     def save(self) -> None:
-        for statement, row in self._writes:
-            self._database.execute(statement, row)
+        self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", self._rows)
         self._database.commit()
 
     def close(self) -> None:
@@ -155,9 +119,12 @@ class Store:
         self._database.close()
 
 
-def _texts(paths: Iterable[str]) -> Iterable[tuple[str, bytes]]:
-    for path in paths:
-        try:
-            yield path, searchable(read_regular(path))
-        except OSError:
-            continue
+def _digest_of_file(path: str) -> str:
+    try:
+        return digest_of([read_regular(path, most_bytes(path))])
+    except OSError:
+        return ABSENT
+
+
+def _digest_of_paths(paths: list[str]) -> str:
+    return digest_of(map(os.fsencode, paths))

@@ -418,5 +418,3 @@ def candidate_files(
             continue
         if has_observations or may_have_findings(data, partial(configuration.settings_of, path)):
             yield path
-        elif result_cache is not None:
-            result_cache.keep_nothing(path, settings, data)

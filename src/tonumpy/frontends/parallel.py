@@ -41,7 +41,7 @@ def outcomes_of(
 
 
 def _in_turn(work: Work, tasks: Sequence[Task], result_cache: ResultCache | None) -> Iterator[Outcome]:
-    project = Project() if result_cache is None else Project(records=True, known=result_cache.search)
+    project = Project(records=result_cache is not None)
     with Paused():
         try:
             for task in tasks:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tonumpy.config import Configuration, Settings
-    from tonumpy.engine.names.repository import Known
 
 _VARIABLE = "TONUMPY_CACHE_DIR"
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
@@ -52,14 +51,6 @@ class ResultCache:
         return Outcome(
             Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped, hidden=kept.hidden
         )
-
-    @property
-    def search(self) -> Known:
-        return self._store.search
-
-    def keep_nothing(self, path: str, settings: Settings, data: bytes) -> None:
-        """Keep that there is nothing to judge in the file."""
-        self._write(lambda: self._store.keep(path, settings, digest_of([data]), None, Kept((), (), 0)))
 
     def keep(self, outcome: Outcome) -> None:
         basis, task = outcome.basis, outcome.task

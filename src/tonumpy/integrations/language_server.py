@@ -1,7 +1,6 @@
 """A server for the Language Server Protocol over stdio: diagnostics, quick fixes and hovers for an editor.
 
-One thread does all the analysis, so the loop that reads messages always answers; of several versions of a document
-that wait for it, only the last is checked.
+One thread does all the analysis, so the loop that reads messages always answers.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import asyncio
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -28,18 +26,18 @@ from tonumpy.text.source import Source
 from tonumpy.why import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from pygls.workspace import TextDocument
 
-    from tonumpy.findings import Answer, Explanation, Finding, Sureness
+    from tonumpy.findings import Explanation, Finding, Sureness
     from tonumpy.judgements import Judgement
 
     _T = TypeVar("_T")
 
 FIX_ALL = "source.fixAll.tonumpy"
-FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"  # all cells; the other action is of one cell there
+FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"
 
 _PAUSE = 0.02  # seconds that a document must have been left alone: a burst of keys is checked once
 _SUFFIXES = {"safe": "", "unsafe": ", unsafe"}
@@ -54,37 +52,32 @@ _CELLS = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("pyth
 
 
 class _Opened(NamedTuple):
-    """A document by itself, or a notebook with the documents of its Python cells, as the editor has it."""
+    """A document, or a notebook with the documents of its Python cells, and their texts at one moment."""
 
     path: str
     documents: tuple[TextDocument, ...]
+    texts: tuple[str, ...]
     is_notebook: bool
-
-    @property
-    def texts(self) -> list[str]:
-        return [each.source for each in self.documents]
 
 
 class _Checked(NamedTuple):
-    """The texts of a document or notebook, and what was found in them."""
+    """A document or notebook, and what was found in it."""
 
     opened: _Opened
-    texts: list[str]
     source: Source
     judgements: dict[Finding, Judgement]
     errors: tuple[SourceError, ...]
 
-    def number_of(self, row: int) -> int:
+    def document_of(self, row: int) -> TextDocument:
         """The document that a row of the source stands in."""
-        return self.source.cell_at(row)[0] - 1
+        return self.opened.documents[self.source.cell_at(row)[0] - 1]
 
-    def rows_of(self, uri: str) -> range:
-        """The rows of the source that belong to a document; empty for a cell that holds no Python."""
+    def row_of(self, uri: str, line: int) -> int:
+        """The row of the source for a line of a document; 0 where there is none."""
         for number, document in enumerate(self.opened.documents):
-            if unquote(document.uri) == unquote(uri):
-                first = self.source.row_of(number + 1, 1) if self.opened.is_notebook else 1
-                return range(first, first + self.texts[number].count("\n") + 1)
-        return range(0)
+            if unquote(document.uri) == unquote(uri) and line <= self.opened.texts[number].count("\n"):
+                return line + (self.source.row_of(number + 1, 1) if self.opened.is_notebook else 1)
+        return 0
 
 
 class Server(LanguageServer):
@@ -104,8 +97,7 @@ class Server(LanguageServer):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tonumpy")
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._checked: dict[str, _Checked] = {}
-        self._texts: dict[str, str] = {}
-        self._project = Project(self._texts)
+        self._project = Project()
         self._complaints: set[str] = set()
 
     def configure(self, settings: object) -> None:
@@ -129,13 +121,12 @@ class Server(LanguageServer):
     def forget(self) -> None:
         """Drop what was read of files and settings, and check all that is open again."""
         self._complaints.clear()
-        documents = self.workspace.text_documents.items()
-        self._thread.submit(self._forget, {to_fs_path(uri) or uri: each.source for uri, each in documents})
+        self._thread.submit(self._forget)
         for uri in {*self.workspace.text_documents, *self.workspace.notebook_documents}:
             self.changed(uri)
 
-    def _forget(self, texts: dict[str, str]) -> None:
-        self._checked, self._texts, self._project = {}, texts, Project(texts)
+    def _forget(self) -> None:
+        self._checked, self._project = {}, Project()
 
     def _complain(self, text: str) -> None:
         """Show a message once, not at every key."""
@@ -147,13 +138,14 @@ class Server(LanguageServer):
         """The open document, or the open notebook with this address or with a cell of this address."""
         notebook = self.workspace.get_notebook_document(notebook_uri=uri)
         notebook = notebook or self.workspace.get_notebook_document(cell_uri=uri)
-        documents = self.workspace.text_documents
-        if notebook is None:
-            document = documents.get(unquote(uri))
-            return None if document is None else _Opened(to_fs_path(uri) or uri, (document,), is_notebook=False)
-        addresses = (unquote(cell.document) for cell in notebook.cells if cell.kind == types.NotebookCellKind.Code)
-        cells = tuple(documents[each] for each in addresses if each in documents)
-        return _Opened(to_fs_path(notebook.uri) or notebook.uri, cells, is_notebook=True)
+        addresses = [uri]
+        if notebook is not None:
+            uri = notebook.uri
+            addresses = [cell.document for cell in notebook.cells if cell.kind == types.NotebookCellKind.Code]
+        found = [self.workspace.text_documents.get(unquote(each)) for each in addresses]
+        documents = tuple(each for each in found if each is not None)
+        texts = tuple(each.source for each in documents)
+        return _Opened(to_fs_path(uri) or uri, documents, texts, notebook is not None) if documents else None
 
     def changed(self, uri: str) -> None:
         """Check a document or notebook, unless it changes again before its turn comes."""
@@ -164,13 +156,8 @@ class Server(LanguageServer):
     def closed(self, uri: str, *documents: str) -> None:
         if uri in self._waiting:
             self._waiting.pop(uri).cancel()
-        self._thread.submit(self._close, to_fs_path(uri) or uri)
         for each in documents:
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(each, []))
-
-    def _close(self, path: str) -> None:
-        self._texts.pop(path, None)
-        self._project.forget(path)
 
     async def _in_thread(self, work: Callable[..., _T], *arguments: object) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
@@ -178,28 +165,24 @@ class Server(LanguageServer):
     async def _current(self, uri: str) -> _Checked | None:
         """A document as it was checked; None if it is not open, has changed meanwhile, or its settings are wrong."""
         opened = self._opened(uri)
-        if opened is None or not opened.documents:
+        if opened is None:
             return None
         try:
-            checked = await self._in_thread(self._check, opened, opened.texts)
+            checked = await self._in_thread(self._check, opened)
         except ConfigError as error:
             self._complain(str(error))
             return None
         now = self._opened(uri)
-        return checked._replace(opened=now) if now is not None and now.texts == checked.texts else None
+        return checked._replace(opened=now) if now is not None and now.texts == opened.texts else None
 
-    def _check(self, opened: _Opened, texts: list[str]) -> _Checked:
+    def _check(self, opened: _Opened) -> _Checked:
         before = self._checked.get(opened.path)
-        if before is not None and before.texts == texts:
+        if before is not None and before.opened.texts == opened.texts:
             return before
         settings = Configuration(self._said).settings_of(opened.path)
+        source = Source.from_text(opened.texts[0], opened.path)
         if opened.is_notebook:
-            source: Source = Notebook.from_cells(texts, opened.path)
-        else:
-            source = Source.from_text(texts[0], opened.path)
-            if self._texts.get(opened.path) != texts[0]:
-                self._texts[opened.path] = texts[0]
-                self._project.forget(opened.path)
+            source = Notebook.from_cells(opened.texts, opened.path)
         found: dict[Finding, Judgement] = {}
         errors: tuple[SourceError, ...] = ()
         try:
@@ -209,7 +192,7 @@ class Server(LanguageServer):
             errors = (error,)
         except RecursionError:
             errors = (SourceError(opened.path, "cannot be checked: nested too deeply"),)
-        self._checked[opened.path] = _Checked(opened, texts, source, found, (*errors, *source.skipped))
+        self._checked[opened.path] = _Checked(opened, source, found, (*errors, *source.skipped))
         return self._checked[opened.path]
 
     async def _publish(self, uri: str) -> None:
@@ -218,16 +201,16 @@ class Server(LanguageServer):
         if checked is None:
             return
         documents = checked.opened.documents
-        told: list[list[types.Diagnostic]] = [[] for _ in documents]
+        told: dict[str, list[types.Diagnostic]] = {document.uri: [] for document in documents}
         for finding in checked.judgements:
-            told[checked.number_of(finding.start.row)].append(self._diagnostic(finding, checked.source))
+            told[checked.document_of(finding.start.row).uri].append(self._diagnostic(finding, checked.source))
         for error in checked.errors:
-            number, place = (error.cell or 1) - 1, error.position or Position(1, 1)
-            span = self._span(Source.from_text(checked.texts[number], checked.opened.path), place, place)
+            document, place = documents[(error.cell or 1) - 1], error.position or Position(1, 1)
+            span = self._span(Source.from_text(document.source, checked.opened.path), place, place)
             severity = types.DiagnosticSeverity.Error
-            told[number].append(types.Diagnostic(span, error.reason, severity=severity, source="tonumpy"))
-        for document, diagnostics in zip(documents, told, strict=True):
-            params = types.PublishDiagnosticsParams(document.uri, diagnostics, version=document.version)
+            told[document.uri].append(types.Diagnostic(span, error.reason, severity=severity, source="tonumpy"))
+        for document in documents:
+            params = types.PublishDiagnosticsParams(document.uri, told[document.uri], version=document.version)
             self.text_document_publish_diagnostics(params)
 
     def _diagnostic(self, finding: Finding, source: Source) -> types.Diagnostic:
@@ -252,6 +235,7 @@ class Server(LanguageServer):
         return types.Range(*places)
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """The repair of each finding in the lines, and that of all safe ones of the document or notebook."""
         uri, only = params.text_document.uri, params.context.only
         checked = await self._current(uri)
         if checked is None:
@@ -260,27 +244,20 @@ class Server(LanguageServer):
         def wants(kind: str) -> bool:
             return only is None or any(kind == each or kind.startswith(f"{each}.") for each in only)
 
-        rows, found, actions = checked.rows_of(uri), list(checked.judgements), list[types.CodeAction]()
-        here = [finding for finding in found if finding.start.row in rows]
-        if wants(types.CodeActionKind.QuickFix):
-            first, last = rows.start + params.range.start.line, rows.start + params.range.end.line
+        actions: list[types.CodeAction] = []
+        first, last = (checked.row_of(uri, each.line) for each in (params.range.start, params.range.end))
+        for each in checked.judgements if wants(types.CodeActionKind.QuickFix) else ():
             # Wherever the cursor is in the line: not every editor brings it to the finding.
-            for each in (each for each in here if first <= each.end.row and each.start.row <= last):
-                title = _title_of(each)
+            if each.fix is not None and first <= each.end.row and each.start.row <= last:
+                title = f"{each.fix.message} ({each.code}{_SUFFIXES.get(each.fix.applicability, '')})"
                 for action in await self._fixes(checked, [each], title, types.CodeActionKind.QuickFix):
                     action.diagnostics = [self._diagnostic(each, checked.source)]
-                    action.is_preferred = _safe([each]) != []
+                    action.is_preferred = each.fix.applicability == "safe"
                     actions.append(action)
-            if any(each.fix and each.fix.applicability == "unsafe" for each in found):
-                title = "tonumpy: Fix all, unsafe too"
-                actions += await self._fixes(checked, found, title, types.CodeActionKind.QuickFix)
-        is_automatic = params.context.trigger_kind == types.CodeActionTriggerKind.Automatic  # at every move
-        if wants(FIX_ALL) and not (only is None and is_automatic):
-            title = f"tonumpy: Fix all that is safe{' in this cell' if checked.opened.is_notebook else ''}"
-            actions += await self._fixes(checked, _safe(here), title, FIX_ALL)
-        if checked.opened.is_notebook and wants(FIX_NOTEBOOK):
-            title = "tonumpy: Fix all that is safe in this notebook"
-            actions += await self._fixes(checked, _safe(found), title, FIX_NOTEBOOK)
+        kind = FIX_NOTEBOOK if checked.opened.is_notebook else FIX_ALL
+        if wants(kind) and first:
+            safe = [each for each in checked.judgements if each.fix and each.fix.applicability == "safe"]
+            actions += await self._fixes(checked, safe, "tonumpy: Fix all that is safe", kind)
         return actions
 
     async def _fixes(
@@ -295,16 +272,16 @@ class Server(LanguageServer):
         changes: dict[str, list[types.TextEdit]] = {}
         for each in edits:
             edit = types.TextEdit(self._span(checked.source, each.start, each.end), each.content)
-            changes.setdefault(checked.opened.documents[checked.number_of(each.start.row)].uri, []).append(edit)
+            changes.setdefault(checked.document_of(each.start.row).uri, []).append(edit)
         return [types.CodeAction(title, kind=kind, edit=types.WorkspaceEdit(changes=changes))] if changes else []
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
         """Explain the conversion at the cursor, reported or not."""
         checked = await self._current(params.text_document.uri)
-        rows = range(0) if checked is None else checked.rows_of(params.text_document.uri)
-        row, at = rows.start + params.position.line, (params.position.line, params.position.character)
-        if checked is None or row not in rows:
+        row = 0 if checked is None else checked.row_of(params.text_document.uri, params.position.line)
+        if checked is None or not row:
             return None
+        at = (params.position.line, params.position.character)
         for each in await self._in_thread(self._explain, checked, row):
             end = each.start._replace(column=each.start.column + len("numpy"))
             start, end = next(((told.start, told.end) for told in each.findings), (each.start, end))
@@ -320,21 +297,10 @@ class Server(LanguageServer):
             found = explain(source, settings, self._project, row)
         except (SourceError, RecursionError):
             return []
-        return [each._replace(answers=tuple(_placed(each.answers, source))) for each in found]
-
-
-def _placed(answers: Iterable[Answer], source: Source) -> Iterator[Answer]:
-    """With the rows of the cells in place of those of the module that they make."""
-    return (each._replace(grounds=source.placed_grounds(each.grounds)) for each in answers)
-
-
-def _title_of(finding: Finding) -> str:
-    fix = finding.fix
-    return f"{fix.message} ({finding.code}{_SUFFIXES.get(fix.applicability, '')})" if fix else ""
-
-
-def _safe(findings: Iterable[Finding]) -> list[Finding]:
-    return [each for each in findings if each.fix and each.fix.applicability == "safe"]
+        for number, each in enumerate(found):  # the rows of cells in place of those of the module that they make
+            answers = (answer._replace(grounds=source.placed_grounds(answer.grounds)) for answer in each.answers)
+            found[number] = each._replace(answers=tuple(answers))
+        return found
 
 
 def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
@@ -344,19 +310,13 @@ def _page(explained: Explanation, findings: Sequence[Finding]) -> str:
         repair = f"\n\n{each.fix.applicability}: {each.fix.message}" if each.fix else ""
         parts.append(f"**[{each.code}]({each.url})** ({each.confidence} confidence): {each.message}{repair}")
     for answer in explained.answers:
-        lines = [f"**{answer.about}:** {answer.text}"]
-        for ground in answer.grounds:
-            place = f" ({os.path.basename(ground.place)})" if ground.row else ""
-            lines.append(f"- {ground.source}: {ground.message}{place}")
-        parts.append("\n".join(lines))
+        grounds = (f"\n- {ground.words_with_place}" for ground in answer.grounds)
+        parts.append("".join((f"**{answer.about}:** {answer.text}", *grounds)))
     return "\n\n".join(parts)
 
 
 _SERVER = Server()
 _feature = _SERVER.feature
-# pygls marks what it is given, and gives the server for a parameter that is called `ls`.
-_feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)(partial(_SERVER.actions))
-_feature(types.TEXT_DOCUMENT_HOVER)(partial(_SERVER.hover))
 
 
 def serve() -> bool:
@@ -365,6 +325,7 @@ def serve() -> bool:
     return _SERVER.is_told_to_stop
 
 
+# pygls gives the server for a parameter that is called `ls`.
 @_feature(types.INITIALIZE)
 def _initialize(ls: Server, params: types.InitializeParams) -> None:
     ls.options = params.initialization_options
@@ -383,6 +344,16 @@ async def _configured(ls: Server, params: types.DidChangeConfigurationParams) ->
 @_feature(types.SHUTDOWN)
 def _told_to_stop(ls: Server, *_: object) -> None:
     ls.is_told_to_stop = True
+
+
+@_feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)
+async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    return await ls.actions(params)
+
+
+@_feature(types.TEXT_DOCUMENT_HOVER)
+async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    return await ls.hover(params)
 
 
 @_feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)

@@ -19,10 +19,9 @@ from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tonumpy.engine.names.reads import ReadSet
-    from tonumpy.engine.names.repository import Known
 
 MAX_KEPT = 1_500_000  # characters of text that a process keeps parsed; a third of it: 22 MB less, and a third more time
 _UNPARSED = 20  # times as many are kept of what is not parsed
@@ -46,16 +45,10 @@ def path_of_module(filename: str) -> str:
 class Project:
     """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts,
     so the facts found for one file do not depend on the files checked before it.
-
-    `opened` are the texts of files as an editor has them, by their absolute paths; they count over those on the disk.
     """
 
-    def __init__(
-        self, opened: Mapping[str, str] | None = None, *, records: bool = False, known: Known | None = None
-    ) -> None:
-        """With `records`, `read_set` tells what the file at hand has read; `known` answers searches in repositories by
-        what an earlier run has left."""
-        self._opened = {} if opened is None else opened
+    def __init__(self, *, records: bool = False) -> None:
+        """With `records`, `read_set` tells what the file at hand has read."""
         self.reads = Reads(records=records)
         self._folders = Folders(self.reads)
         self._modules: dict[str, Module | None] = {}
@@ -63,7 +56,7 @@ class Project:
         self._roots_around: dict[str, frozenset[str]] = {}  # what the modules of a folder import
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
-        self.repositories = Repositories(self._opened, self.reads, known)
+        self.repositories = Repositories(self.reads)
         self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
         self.followed = Followed()  # the modules that the file at hand has asked for
 
@@ -88,12 +81,6 @@ class Project:
         """Return what the file at hand has read of the disk; None if nothing may rest on it."""
         return self.reads.taken()
 
-    def forget(self, filename: str) -> None:
-        """Drop a module whose text is another now."""
-        for path in (filename.removesuffix(".py"), os.path.dirname(filename)):
-            self._modules.pop(path, None)
-        self.repositories.invalidate(filename)
-
     def begin_file(self) -> None:
         """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
         self.at_hand.clear()
@@ -109,8 +96,6 @@ class Project:
     def _read(self, path: str) -> Module | None:
         for filename in files_of_module(path):
             try:
-                if filename in self._opened:
-                    return Module(source_of(self._opened[filename], filename), self)
                 return Module(source_of(self._load(filename), filename), self)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):

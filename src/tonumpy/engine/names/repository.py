@@ -12,11 +12,9 @@ from tonumpy.engine.names.reads import NameSearch, kind_of
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from tonumpy.engine.names.reads import Reads
-
-    Known = Callable[[NameSearch], list[str] | None]
 
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
@@ -140,17 +138,14 @@ def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> I
             yield path
 
 
-def read_texts(top: str, opened: Mapping[str, str]) -> dict[str, bytes] | None:
+def read_texts(top: str) -> dict[str, bytes] | None:
     """The texts of a repository's Python files, by absolute path, in the order of the paths. None if it is too large to
-    be searched, or cannot be read as a whole.
-
-    `opened` are the texts of files as an editor has them, by absolute path.
-    """
+    be searched, or cannot be read as a whole."""
     texts: dict[str, bytes] = {}
     size = 0
     for number, path in enumerate(python_files(top)):
         try:
-            text = opened[path].encode(errors="replace") if path in opened else read_regular(path)
+            text = read_regular(path)
         except OSError:
             return None
         size += len(text)
@@ -181,37 +176,34 @@ def python_files(top: str) -> Iterator[str]:
 
 
 class Searched:
-    """A repository whose searches are made once: by what an earlier run has left, as `known` says, or by its texts."""
+    """A repository in whose texts each search is made once."""
 
-    def __init__(self, top: str, opened: Mapping[str, str], reads: Reads, known: Known | None) -> None:
+    def __init__(self, top: str, reads: Reads) -> None:
         self._top = top
-        self._opened = opened
         self._reads = reads
-        self._known = known
         self._found: dict[NameSearch, list[str]] = {}
         self._words = WordIndex()
 
     @cached_property
     def _texts(self) -> dict[str, bytes] | None:
-        return read_texts(self._top, self._opened)
+        return read_texts(self._top)
 
     @property
     def is_too_large(self) -> bool:
         """True if nothing can be said of what it holds."""
-        search = NameSearch(self._top, "", TOO_LARGE)
-        if search not in self._found:
-            before = None if self._known is None else self._known(search)
-            self._found[search] = ["", *([] if self._texts else [self._top])] if before is None else before
-        self._reads.note_search(search, self._found[search])
-        return len(self._found[search]) > 1
+        return len(self.found(NameSearch(self._top, "", TOO_LARGE))) > 1
 
     def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
         """The files in whose text a name stands so; `%s` in the pattern is the name."""
-        search = NameSearch(self._top, name, pattern)
+        return self.found(NameSearch(self._top, name, pattern))
+
+    def found(self, search: NameSearch) -> list[str]:
+        """The result of a search."""
         if search not in self._found:
-            before = None if self._known is None else self._known(search)
-            texts = {} if before is not None else self._texts or {}
-            self._found[search] = before if before is not None else self._search(search, texts)
+            if search.pattern == TOO_LARGE:
+                self._found[search] = ["", *([] if self._texts else [self._top])]
+            else:
+                self._found[search] = self._search(search, self._texts or {})
         self._reads.note_search(search, self._found[search])
         return self._found[search]
 
@@ -223,24 +215,12 @@ class Searched:
         """The modules whose path ends with a dotted name, and the packages."""
         return self.naming(dotted, BY_PATH)
 
-    def invalidate(self, path: str) -> None:
-        """A file in it has another text now."""
-        if path.endswith(".py") and path.startswith(os.path.join(self._top, "")):
-            self.__dict__.pop("_texts", None)
-            self._found.clear()
-            self._words = WordIndex()
-
 
 class Repositories:
-    """The repositories that the files of a run are in, each read once.
+    """The repositories that the files of a run are in, each read once."""
 
-    `known` answers searches by what an earlier run has left, or None.
-    """
-
-    def __init__(self, opened: Mapping[str, str], reads: Reads, known: Known | None = None) -> None:
-        self._opened = opened
+    def __init__(self, reads: Reads) -> None:
         self._reads = reads
-        self._known = known
         self._tops: dict[str, str | None] = {}  # by folder
         self._searched: dict[str, Searched] = {}
 
@@ -254,17 +234,12 @@ class Repositories:
         if top is None:
             return None
         if top not in self._searched:
-            self._searched[top] = Searched(top, self._opened, self._reads, self._known)
+            self._searched[top] = Searched(top, self._reads)
         found = self._searched[top]
         return None if found.is_too_large else found
 
     def _top_of(self, folder: str) -> str | None:
         return top_of_repository(folder, lambda path: _exists(path, self._reads))
-
-    def invalidate(self, filename: str) -> None:
-        """A file has another text now."""
-        for each in self._searched.values():
-            each.invalidate(filename)
 
 
 def _exists(path: str, reads: Reads) -> bool:
