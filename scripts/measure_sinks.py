@@ -8,8 +8,7 @@ no file outside a temporary folder. What has been tried is kept in a journal: a 
 ended. Without names it measures every library that is installed. --limit ends a library after so many seconds of the
 processor, its calls by hand and what stands nearest to its own name first; what is left is counted. With --check it
 writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ. With
---operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json. With
---array-api the calls of the table are tried with the array API switched on, and those that differ are listed there.
+--operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json.
 """
 
 from __future__ import annotations
@@ -45,12 +44,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 import torch  # noqa: E402
 from accelerator import register  # noqa: E402
 from sink_trials import operations  # noqa: E402
-from sink_trials.claims import disproved  # noqa: E402
 from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
 from sink_trials.outcomes import COUNTED  # noqa: E402
-from sink_trials.table import mended, path_of, with_array_api, written  # noqa: E402
+from sink_trials.table import path_of, written  # noqa: E402
 from sink_trials.trial import (  # noqa: E402
     ALSO,
     SECONDS,
@@ -87,14 +85,14 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def measure(library: Library, journal: Path, folder: Path, limit: float, only: str) -> list[Row]:
+def measure(library: Library, journal: Path, folder: Path, limit: float) -> list[Row]:
     """The rows of all callables, from the journal where they are there."""
     done: dict[str, list[Row]] = {}
     if journal.exists():
         done = {kept["of"]: kept["rows"] for kept in map(json.loads, journal.read_text("utf-8").splitlines())}
     rows: list[Row] = []
     known: set[str] = set()
-    jobs = [job for job in _jobs(library, known, folder) if re.match(only, job[0].removeprefix(f"{library.root}."))]
+    jobs = list(_jobs(library, known, folder))
     if limit:
         by_hand = {call for call, _ in library.trials}
         jobs.sort(key=lambda job: (job[0] not in by_hand, "#" not in job[0], job[0].count(".")))
@@ -151,17 +149,12 @@ def main() -> int:
     parser.add_argument("libraries", nargs="*", help="by the names that they are imported by")
     parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
-    parser.add_argument("--claims", action="store_true", help="name the claims of every tensor that one disproves")
     parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
-    parser.add_argument("--only", default="", help="a pattern of names: these lines alone are measured and replaced")
-    parser.add_argument("--array-api", action="store_true", help="which functions of scipy, sklearn it changes")
     parser.add_argument("--operations", action="store_true", help="what is no call of a function that converts, alone")
     arguments = parser.parse_args()
     if arguments.operations:
         operations.write()
         return 0
-    if arguments.array_api:
-        os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
     register()
@@ -187,25 +180,14 @@ def main() -> int:
             COUNTED.append(cast("type[Warning]", thing_of(library, library.warns)()))
         if library.once:
             thing_of(library, library.once)()
-        if arguments.array_api:
-            if library.root == "sklearn":
-                importlib.import_module("sklearn").set_config(array_api_dispatch=True)
-            names = differing(library, json.loads(path_of(library).read_text("utf-8"))["functions"], 1, folder)
-            path_of(library).write_text(with_array_api(library, names), "utf-8")
-            os._exit(0)
         if arguments.check:
             table = json.loads(path_of(library).read_text("utf-8"))["functions"]
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
-        if arguments.claims:
-            lines = list(disproved(library, json.loads(path_of(library).read_text("utf-8")), folder))
-            print("\n".join(lines), flush=True)
-            os._exit(1 if lines else 0)
-        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit, arguments.only)
+        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit)
         modules = modules_of(library.root, library.modules, library.walks)
-        text = mended(library, rows) if arguments.only else written(library, versions, rows, modules)
-        path_of(library).write_text(text, "utf-8")
+        path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
         os._exit(0)
     return status
 

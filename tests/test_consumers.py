@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tonumpy import check_paths, check_source
+from tonumpy import check_source
 from tonumpy.sinks import stores
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
 from tonumpy.sinks.sink_calls import find_consumers
@@ -246,15 +246,3 @@ def fit(x, rate):
 """
     plots = [f"\npoints = torch.randn({n}, 2)\nweights = fit(points, {n})\nplt.plot(weights)\n" for n in range(1, 200)]
     assert len(check_source(fit + "".join(plots))) == len(plots)
-
-
-@pytest.mark.parametrize("switch", ["SCIPY_ARRAY_API", "OTHER"])
-def test_the_main_file_of_a_program_switches_the_array_api_on(switch: str, tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").touch()
-    (tmp_path / "main.py").write_text(
-        f'import os\nos.environ["{switch}"] = "1"\nfrom helper import f\nif __name__ == "__main__":\n    f(None)\n'
-    )
-    helper = tmp_path / "helper.py"
-    helper.write_text("import torch\nfrom scipy import special\ndef f(x: torch.Tensor):\n    special.erf(x.cuda())\n")
-    found = check_paths([helper], isolated=True).findings
-    assert [each.code for each in found] == ([] if switch == "SCIPY_ARRAY_API" else ["TNP104"])

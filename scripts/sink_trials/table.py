@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
 ALL = "".join(LETTERS.values())
-ARRAY_API = "array API"  # which functions take what they refuse without it
 # What objects of other libraries, and tensors, have too: as `x.reshape(...)` says nothing of whose it is.
 _SHARED = frozenset(name for kind in (torch.Tensor, torch.nn.Module, list, dict, str, set) for name in dir(kind))
 
@@ -43,36 +42,9 @@ def written(library: Library, versions: str, rows: list[Row], modules: list[str]
     counts["takes"] = len(taking)
     if library.by_hand:
         head["by hand"] = library.by_hand
-    if path_of(library).exists() and (known := json.loads(path_of(library).read_text("utf-8")).get(ARRAY_API)):
-        head[ARRAY_API] = known  # until it is measured again
     lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
     lines += [f'"others": {_one_a_line(others)}'] if others else []
     return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"
-
-
-def mended(library: Library, rows: list[Row]) -> str:
-    """The table that there is, with these lines in place of those of the same names."""
-    table = json.loads(path_of(library).read_text("utf-8"))
-    functions, _, counts = table_of(library, rows)
-    for name in counts if set(functions).isdisjoint(table["functions"]) else ():
-        table["counts"][name] = table["counts"].get(name, 0) + counts[name]
-    table["functions"].update(functions)
-    return _text_of(table)
-
-
-def with_array_api(library: Library, names: Iterable[str]) -> str:
-    """The table that there is, with the functions that do something else while the array API is switched on."""
-    table = json.loads(path_of(library).read_text("utf-8"))
-    table[ARRAY_API] = sorted(name.removeprefix(f"{library.root}.") for name in names)
-    return _text_of({key: table[key] for key in sorted(table, key=lambda key: key == "functions")})
-
-
-def _text_of(table: Mapping[str, Any]) -> str:
-    lines = [
-        f'"{key}": {_one_a_line(value) if key in ("others", "functions") else json.dumps(value)}'
-        for key, value in table.items()
-    ]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def taking_all(library: Library, rows: list[Row]) -> list[str]:

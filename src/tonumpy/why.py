@@ -19,7 +19,6 @@ from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.array_api import is_on_array_api
 from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
@@ -210,13 +209,9 @@ def _what_they_rest_on(findings: tuple[Finding, ...]) -> tuple[Answer, ...]:
 
 
 def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
-    """That nothing is reported where torch.compile compiles what is around, nor of libraries on the array API."""
+    """That nothing is reported where torch.compile compiles what is around."""
     compiled = compiled_around(module.source, place.scopes, place.call)
-    told = () if compiled is None else (Answer("torch.compile", compiled.words),)
-    text = module.source.text
-    libraries = [each for each in ("scipy", "sklearn") if each in text and is_on_array_api(text, each)]
-    on = f"switched on for {' and '.join(libraries)}, most of whose functions take tensors then"
-    return (*told, Answer("array API", on)) if libraries and isinstance(place.call, ast.Call) else told
+    return () if compiled is None else (Answer("torch.compile", compiled.words),)
 
 
 def _places(module: Module, row: int) -> _Places:

@@ -27,7 +27,6 @@ from tonumpy.engine.values.values import (
     Value,
     is_number,
 )
-from tonumpy.sinks.array_api import takes_by_array_api
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.text.candidates import ReturnSite, handed_over
@@ -84,24 +83,12 @@ def _found(
     found = []
     for site in sites:
         risky = at_risk(site, observed, own)
-        if risky and not _is_left_to_array_api(module, site, observed):
+        if risky:
             first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
-
-
-def _is_left_to_array_api(module: Module, site: Site | ReturnSite, observed: Observations) -> bool:
-    seen = observed.get(id(site.call))
-    if seen is None or isinstance(site, ReturnSite):
-        return False
-    known = next((each for each in members(seen.receiver) if isinstance(each, Symbol) or made_by(each)), None)
-    if not isinstance(known, Symbol):
-        return known is not None and takes_by_array_api(module.source.text, made_by(known), is_object=True)
-    function = site.call.func
-    name = f"{known.name}.{function.attr}" if isinstance(function, ast.Attribute) else known.name
-    return takes_by_array_api(module.source.text, name, is_object=False)
 
 
 def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:

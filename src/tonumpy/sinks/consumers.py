@@ -83,14 +83,12 @@ class Argument(NamedTuple):
 
 class Library(NamedTuple):
     """One file: the lines of its functions, an alias as the name that it stands for; its modules; the lines of its
-    methods, of all classes. `makes_callables`: objects of its classes are called as functions are. `by_array_api`: the
-    functions that do something else while the library's array API is switched on."""
+    methods, of all classes. `makes_callables`: objects of its classes are called as functions are."""
 
     functions: dict[str, list[str] | str]
     modules: frozenset[str]
     methods: dict[str, list[list[str]]]
     makes_callables: bool = False
-    by_array_api: frozenset[str] = frozenset()
 
 
 _NONE = Library({}, frozenset(), {})
@@ -110,8 +108,7 @@ def library_of(root: str) -> Library:
         if "#" in name and line:
             methods.setdefault(name.rpartition("#")[2], []).append(line)
     makes_callables = any(name.endswith("#__call__") and name[0].isupper() for name in table["functions"])
-    by_array_api = frozenset(table.get("array API", ()))
-    return Library(table["functions"], frozenset(table["modules"]), methods, makes_callables, by_array_api)
+    return Library(table["functions"], frozenset(table["modules"]), methods, makes_callables)
 
 
 @cache
@@ -129,14 +126,6 @@ def consumer_of(library: str, name: str) -> Consumer | None:
         owners = (inside, inside.rpartition(".")[2], "*")
         line = next((line for each in owners if (line := known.functions.get(f"{each}#{name}")) is not None), None)
     return _read(tuple(line)) if line else None
-
-
-def follows_array_api(function: str) -> bool:
-    """True if a function, by its full name, does something else while its library's array API is switched on."""
-    root, _, inside = function.partition(".")
-    known = library_of(root)
-    line = known.functions.get(inside)
-    return (line if isinstance(line, str) else inside) in known.by_array_api
 
 
 def _read(line: tuple[str, ...]) -> Consumer:
