@@ -112,7 +112,10 @@ def test_an_empty_selection_is_one(run_tonumpy: RunTonumpy, tmp_path: Path) -> N
         assert [line.split()[1] for line in result.out.splitlines()] == expected, written
     assert "\nselect = []\n" in run_tonumpy("check", "--show-settings", "--config", "select = []").out
     result = run_tonumpy("check", "--select", "")
-    assert (result.code, result.err) == (2, "tonumpy: error: --select: no rule has the code ``\n")
+    assert (result.code, result.err) == (
+        2,
+        "tonumpy: error: --select: no rule has the code `` (see `tonumpy check --help`)\n",
+    )
 
 
 def test_excludes_of_the_command_line() -> None:

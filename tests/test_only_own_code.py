@@ -47,7 +47,7 @@ def test_installed_packages_are_left_alone(run_tonumpy: RunTonumpy, tmp_path: Pa
 def test_what_is_named_is_repaired(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     make_tree(tmp_path, in_git=True, is_ignored=True)
     before = snapshot(tmp_path)
-    assert "only a path that is named is checked all the same" in run_tonumpy("why", "build/lib/pkg/a.py:5").out
+    assert "in a folder of installed packages, caches or builds" in run_tonumpy("why", "build/lib/pkg/a.py:5").out
     named = next(iter(LAYOUTS)), "build", "third_party/odd/site-packages", "env/bin"
     result = run_tonumpy("fix", *named)
     assert (result.code, result.err) == (0, "")

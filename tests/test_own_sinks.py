@@ -131,7 +131,7 @@ def test_a_file_that_extends_adds_its_own(run_tonumpy: RunTonumpy, folder: Path)
     [
         (
             "function = 'show'\nconverts = 0",
-            ":2: [tool.tonumpy] sinks: row 1 (show): function: expected the full name of",
+            ": [tool.tonumpy] sinks: row 1 (show): function: expected the full name of",
         ),
         ("function = 'a.b'", ": [tool.tonumpy] sinks: row 1 (a.b): the key `converts` is missing"),
         (

@@ -145,50 +145,6 @@ def test_a_wrong_row_is_refused_with_its_place(rows: object, message: str | None
     assert str(caught.value).startswith(f"p.toml: [tool.tonumpy] promises: {message}")
 
 
-ROWS = {
-    "a header": ('[[tool.tonumpy.promises]]\nfunction = "a.b"\nreturns = "tensor"\nX', 4),
-    "the second": (
-        """\
-[[tool.tonumpy.promises]]
-function = "a.b"
-returns = "tensor"
-device = "cpu"
-
-[[ "tool".tonumpy . promises ]] # rows
-
-function = "a.c"
-returns = [ # device = 1
-  "tensor",
-]
-X
-[other]
-X""",
-        12,
-    ),
-    "one value": ('[tool.tonumpy]\nstrict = true\npromises = [\n  { function = "a.b", returns = "tensor", X },\n]', 3),
-    "dotted": ('[tool]\ntonumpy.promises = [{ function = "a.b", returns = "tensor", X }]', 2),
-}
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("name", ROWS)
-def test_a_wrong_row_of_a_file_is_named_by_its_row_there(
-    name: str, newline: str, tmp_path: Path, run_tonumpy: RunTonumpy
-) -> None:
-    text, row = ROWS[name]
-    (tmp_path / "pyproject.toml").write_bytes(text.replace("X", 'device = "gpu"').replace("\n", newline).encode())
-    (tmp_path / "a.py").write_text("")
-    done = run_tonumpy("check", "a.py")
-    assert (done.code, done.out) == (2, "")
-    assert f"pyproject.toml:{row}: [tool.tonumpy] promises: row " in done.err
-
-
-def test_what_a_row_does_not_say_is_at_its_head(tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
-    (tmp_path / "pyproject.toml").write_text("\n[[tool.tonumpy.promises]]\nfunction = 'a.b'\n")
-    (tmp_path / "a.py").write_text("")
-    assert "pyproject.toml:2: [tool.tonumpy] promises: row 1 (a.b): the key `returns` is" in run_tonumpy("check").err
-
-
 def test_the_words_are_those_of_the_rows_of_libraries() -> None:
     import test_libraries
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from os import fspath
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tonumpy import pipeline
 from tonumpy.config import Configuration, Settings, combine, may_have_findings, read_choices
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Confidence, Finding, Links, Style
     from tonumpy.text.source import Source
+
+_Text = TypeVar("_Text", str, bytes)
 
 
 def check_source(
@@ -114,34 +116,8 @@ def check_paths(
     return Checked(findings, sorted(errors, key=lambda error: error.filename), found.warnings)
 
 
-@overload
 def fix_source(
-    source: str,
-    filename: str = ...,
-    *,
-    select: Sequence[str] | None = ...,
-    ignore: Sequence[str] = ...,
-    strict: bool = ...,
-    preview: bool = ...,
-    style: Style = ...,
-    links: Links = ...,
-    unsafe: bool = ...,
-) -> str: ...
-@overload
-def fix_source(
-    source: bytes,
-    filename: str = ...,
-    *,
-    select: Sequence[str] | None = ...,
-    ignore: Sequence[str] = ...,
-    strict: bool = ...,
-    preview: bool = ...,
-    style: Style = ...,
-    links: Links = ...,
-    unsafe: bool = ...,
-) -> bytes: ...
-def fix_source(
-    source: str | bytes,
+    source: _Text,
     filename: str = "<source>",
     *,
     select: Sequence[str] | None = None,
@@ -151,7 +127,7 @@ def fix_source(
     style: Style = "links",
     links: Links = "both",
     unsafe: bool = False,
-) -> str | bytes:
+) -> _Text:
     """The repaired source, as the type that was given; `unsafe` applies unsafe fixes too.
 
     What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.

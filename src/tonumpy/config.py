@@ -228,16 +228,16 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
 
     `read_for` are the files that led here, each extending the next.
     """
-    table, text = _table(path)
+    table = _table(path)
     if not isinstance(table, dict) or "extend" not in table:
-        return None if table is None else read_table(table, path, text)
+        return None if table is None else read_table(table, path)
     extended = table.pop("extend")
     if not isinstance(extended, str):
         raise ConfigError(f"{path}: [tool.tonumpy] extend: expected the path of a file, found {shown(extended)}")
     here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
-    choices = read_table(table, path, text)  # what is wrong here is said before what is wrong there
+    choices = read_table(table, path)  # what is wrong here is said before what is wrong there
     try:
         under = _read_named(_in_repository(extended, os.path.dirname(path)), (*read_for, here))
     except (ConfigError, ValueError) as error:
@@ -250,23 +250,22 @@ def _in_repository(path: str, folder: str) -> str:
     return configured_path(path, folder, inside=root_of(folder), kind="file", otherwise="`--config`")
 
 
-def _table(path: str) -> tuple[object, str]:
-    """The `tool.tonumpy` table of a TOML file, None if it has none, and the file's text."""
+def _table(path: str) -> object:
+    """The `tool.tonumpy` table of a TOML file; None if it has none."""
     try:
         data = read_regular(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if b"tonumpy" not in data or not re.search(_NAMES_THE_TABLE, data):
-        return None, ""
+        return None
     try:
-        text = data.decode()
-        document = _parsed(text)
+        document = _parsed(data.decode())
     except ValueError as error:  # of the text, its encoding or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
-    return (tool.get("tonumpy") if isinstance(tool, dict) else None), text
+    return tool.get("tonumpy") if isinstance(tool, dict) else None
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -277,11 +276,8 @@ def _parsed(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def read_table(table: object, path: str, text: str = "") -> Choices:
-    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError where one is wrong.
-
-    The text of the file gives it the row of what is wrong in one of many rows.
-    """
+def read_table(table: object, path: str) -> Choices:
+    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError where one is wrong."""
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {shown(table)}")
     _check_version(table, path)  # before keys that another version may know
@@ -299,7 +295,7 @@ def read_table(table: object, path: str, text: str = "") -> Choices:
         except RecursionError as error:
             raise ConfigError(f"{path}: [tool.tonumpy] {key}: nested too deeply") from error
         except ValueError as error:
-            raise ConfigError(f"{path}{_row_of(error, key, text)}: [tool.tonumpy] {key}: {error}") from error
+            raise ConfigError(f"{path}: [tool.tonumpy] {key}: {error}") from error
     return choices
 
 
@@ -342,20 +338,3 @@ def read_choices(**said: object) -> Choices:
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from error
     return choices
-
-
-def _row_of(error: ValueError, key: str, text: str) -> str:
-    """`:ROW` for what is wrong in a row of `[[tool.tonumpy.KEY]]`, or of the list that is written in one value."""
-    from tonumpy.promises import WrongRowError  # only where something is wrong: start-up
-
-    if not isinstance(error, WrongRowError):
-        return ""
-    name = r"\s*\.\s*".join(f"[\"']?{word}[\"']?" for word in ("tool", "tonumpy", key))
-    headers = [*re.finditer(rf"(?m)^\s*\[\[\s*{name}\s*\]\]", text)]
-    found = re.search(rf"(?m)^\s*(?:tonumpy\.)?{key}\s*=", text)
-    if len(headers) >= error.number:
-        found = headers[error.number - 1]
-        stop = headers[error.number].start() if error.number < len(headers) else len(text)
-        place = re.compile(rf"(?m)^[ \t]*{re.escape(error.key or '')}\s*=")
-        found = place.search(text, found.end(), stop) or found
-    return "" if found is None else f":{text.count(chr(10), 0, found.end()) + 1}"

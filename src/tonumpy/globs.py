@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_GLOBS = 1000  # that one with braces may stand for
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # the innermost
 
 
 class Exclude(NamedTuple):
@@ -80,22 +81,16 @@ def expand_braces(pattern: str) -> list[str]:
 
     ValueError where one is not closed, or they multiply.
     """
-    start = pattern.find("{")
-    while start != -1:
-        depth, stop = 0, start
-        for stop in range(start, len(pattern)):
-            depth += (pattern[stop] == "{") - (pattern[stop] == "}")
-            if depth == 0:
-                break
+    if pattern.count("{") > pattern.count("}"):
+        raise ValueError(f"the brace in `{pattern}` is not closed")
+    found, done = [pattern], list[str]()
+    while found:
+        glob = found.pop(0)
+        braces = _BRACES.search(glob)
+        if braces is None:
+            done.append(glob)
         else:
-            raise ValueError(f"the brace in `{pattern}` is not closed")
-        parts = split_at_commas(pattern[start + 1 : stop])
-        if len(parts) > 1:
-            found: list[str] = []
-            for part in parts:
-                found += expand_braces(pattern[:start] + part + pattern[stop + 1 :])
-                if len(found) > MAX_GLOBS:
-                    raise ValueError(f"`{pattern}` stands for more than {MAX_GLOBS} globs")
-            return found
-        start = pattern.find("{", start + 1)
-    return [pattern]
+            found[:0] = [glob[: braces.start()] + part + glob[braces.end() :] for part in braces[1].split(",")]
+        if len(done) + len(found) > MAX_GLOBS:
+            raise ValueError(f"`{pattern}` stands for more than {MAX_GLOBS} globs")
+    return list(dict.fromkeys(done))

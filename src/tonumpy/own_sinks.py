@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.promises import NAME, WrongRowError, read_row
+from tonumpy.promises import NAME, read_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ KEYS = ("function", "converts", "keeps-value")
 
 
 def read_sinks(value: object, suggest: Callable[[str], str]) -> tuple[OwnSink, ...]:
-    """WrongRowError, whose text names the row, by its number from 1 and its function, and the key."""
+    """The sinks of some rows; ValueError, whose text names the row (from 1), its function and the key."""
     if not isinstance(value, list):
         raise ValueError("expected rows, [[tool.tonumpy.sinks]]")
     return tuple(each for number, row in enumerate(value, 1) for each in _read(row, number, suggest))
@@ -43,7 +43,7 @@ def _read(row: object, number: int, suggest: Callable[[str], str]) -> list[OwnSi
     }
     for key, expected in wrong.items():
         if expected is not None:
-            raise WrongRowError(f"{place}: {key}: expected {expected}, found {said[key]!r}", number, key)
+            raise ValueError(f"{place}: {key}: expected {expected}, found {said[key]!r}")
     return [OwnSink(str(name), tuple(converts), said.get("keeps-value", False)) for name in names]
 
 

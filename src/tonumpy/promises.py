@@ -16,15 +16,6 @@ GRADS = ("never", "first", "inputs", "self", "both", "unknown")
 NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 
 
-class WrongRowError(ValueError):
-    """A row that cannot be believed: its number from 1, and the key that is wrong."""
-
-    def __init__(self, reason: str, number: int, key: str | None = None) -> None:
-        super().__init__(reason)
-        self.number = number
-        self.key = key
-
-
 class OwnPromise(NamedTuple):
     """One row, about one function: the keys mean what they mean in the libraries' rows."""
 
@@ -44,7 +35,7 @@ KEYS = OwnPromise._fields
 def read_promises(
     value: object, is_dtype: Callable[[str], bool], suggest: Callable[[str], str]
 ) -> tuple[OwnPromise, ...]:
-    """WrongRowError, whose text names the row, by its number from 1 and its function, and the key."""
+    """The promises of some rows; ValueError, whose text names the row (from 1), its function and the key."""
     if not isinstance(value, list):
         raise ValueError("expected rows, [[tool.tonumpy.promises]]")
     return tuple(each for number, row in enumerate(value, 1) for each in _read(row, number, is_dtype, suggest))
@@ -53,16 +44,16 @@ def read_promises(
 def read_row(
     row: object, number: int, keys: Collection[str], needed: Collection[str], suggest: Callable[[str], str]
 ) -> tuple[dict[str, Any], str]:
-    """A row that has the needed keys and no others than these, and how messages name it; WrongRowError."""
+    """A row that has the needed keys and no others than these, and how messages name it; ValueError."""
     if not isinstance(row, dict):
-        raise WrongRowError(f"row {number}: expected a table, found {row!r}", number)
+        raise ValueError(f"row {number}: expected a table, found {row!r}")
     place = f"row {number} ({row['function']})" if isinstance(row.get("function"), str) else f"row {number}"
     for key in row:
         if key not in keys:
-            raise WrongRowError(f"{place}: there is no key `{key}`{suggest(key)}", number, key)
+            raise ValueError(f"{place}: there is no key `{key}`{suggest(key)}")
     for key in needed:
         if key not in row:
-            raise WrongRowError(f"{place}: the key `{key}` is missing", number)
+            raise ValueError(f"{place}: the key `{key}` is missing")
     return row, place
 
 
@@ -83,7 +74,7 @@ def _read(row: object, number: int, is_dtype: Callable[[str], bool], suggest: Ca
     }
     for key, expected in wrong.items():
         if expected is not None:
-            raise WrongRowError(f"{place}: {key}: expected {expected}, found {_shown(said[key])}", number, key)
+            raise ValueError(f"{place}: {key}: expected {expected}, found {_shown(said[key])}")
     kept = {key: said[key] for key in ("device", "dtype", "position", "keyword", "source") if key in said}
     grad = said.get("grad", "unknown")
     return [OwnPromise(name, tuple(returns), **kept, grad="never" if grad is False else grad) for name in names]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tonumpy.findings import CONFIDENCES
 from tonumpy.frontends import baseline
 from tonumpy.frontends.files import is_left_out
-from tonumpy.globs import excludes
 from tonumpy.pipeline import check
 from tonumpy.report import Report
 from tonumpy.rules import all_rules
@@ -22,14 +21,7 @@ if TYPE_CHECKING:
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Explanation, Finding
     from tonumpy.frontends.diff_base import DiffBase
-    from tonumpy.rules import Rule
     from tonumpy.text.source import Source
-
-
-_UNLESS_FORCED = {
-    False: "only a path that is named is checked all the same",
-    True: "with `force-exclude` it is not checked even if it is named",
-}
 
 
 def without_silences(settings: Settings) -> Settings:
@@ -46,7 +38,6 @@ class Silences:
     ) -> None:
         self._data = data
         self._source = source
-        self._configuration = configuration
         self._settings = configuration.settings_of(source.filename)
         self._project = project
         self._base = base
@@ -63,11 +54,10 @@ class Silences:
         """Yield the reasons in the order in which a run asks for them; nothing if the finding is reported."""
         settings, rule = self._settings, self._rules.get(finding.code)
         if is_left_out(finding.filename, settings):
-            covering = [each.pattern for each in settings.exclude if excludes([each], finding.filename)]
-            told = f"excluded by `{covering[0]}`" if covering else "in a folder of installed packages, caches or builds"
-            yield f"the file is {told}; {_UNLESS_FORCED[settings.force_exclude]}"
+            yield "the file is excluded, or in a folder of installed packages, caches or builds"
         if rule is not None and not settings.selects(rule):
-            yield self._not_selected(rule)
+            is_hidden = rule.is_preview and not settings.preview
+            yield "it is a preview rule; `--preview` reports it" if is_hidden else f"{rule.code} is off in this file"
         if CONFIDENCES.index(finding.confidence) > CONFIDENCES.index(settings.confidence):
             asked = f"`--confidence {finding.confidence}`"
             yield f"only {settings.confidence} confidence and above is reported; {asked} reports it"
@@ -78,16 +68,6 @@ class Silences:
             yield f"{settings.baseline} has it"
         if place in self._unchanged:
             yield "its line is not changed since the commit of --diff-base"
-
-    def _not_selected(self, rule: Rule) -> str:
-        settings = self._settings
-        if rule.is_preview and not settings.preview:
-            return "it is a preview rule; `--preview` reports it"
-        if settings._replace(ignored_here=()).selects(rule):
-            return f"per-file-ignores ignores {rule.code} in this file"
-        if settings._replace(ignored_here=(), ignore=()).selects(rule):
-            return f"ignore = {list(settings.ignore)} turns {rule.code} off"
-        return f"select = {list(settings.select or ())} leaves {rule.code} out"
 
     @cached_property
     def _report(self) -> Report:
