@@ -91,7 +91,7 @@ class Settings(NamedTuple):
         return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
 
     def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
-        """How these rules repair: strict asks for both links, whatever is needed."""
+        """The style in which these rules repair: strict asks for both links, whatever is needed."""
         is_strict = any(rule.code == STRICT_CODE for rule in rules)
         return "needed" if self.style == "links" and self.links == "needed" and not is_strict else self.style
 
@@ -117,7 +117,7 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:
-    """How closely the closest of these speaks of a code: not at all (0), of every one (1), or by its length."""
+    """The weight of the longest beginning that fits a code: 0 for none, 1 for ALL, else by its length."""
     return max((_closeness(code, beginning) for beginning in beginnings), default=0)
 
 
@@ -133,7 +133,7 @@ Choices = dict[str, Any]
 
 
 def overlay(under: Choices, over: Choices) -> Choices:
-    """Both together; the word of `over` counts over that of `under`, which it was given to extend.
+    """Combine the choices of two places; those of `over` count over those of `under`.
 
     As in ruff, a `select` starts the selection anew (what lies under it of `select`, `extend-select`, `ignore` and
     `strict` is dropped), while an `ignore`, an `extend-select` and an `extend-exclude` are added to what lies under it.
@@ -163,7 +163,7 @@ def cores() -> int:
 
 
 class Configuration:
-    """Which settings hold in which folder.
+    """The settings of each folder.
 
     As in ruff, a file is governed by the nearest pyproject.toml at or above its folder that has a `[tool.tonumpy]`
     table; files without the table are passed over, and two of them are never merged unless one says `extend`.

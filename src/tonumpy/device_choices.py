@@ -58,7 +58,7 @@ def _key(conversion: Conversion | ImplicitConversion) -> tuple[int, int]:
 def _evidence_of(
     chosen: Iterable[Conversion | ImplicitConversion], module: Module, sharing: Callable[[], Sharing]
 ) -> dict[tuple[int, int], AllEvidence]:
-    """What these rest on, line by line: inferred anew, as no check keeps the lines."""
+    """The evidence of these conversions, line by line: inferred anew, as no check keeps the lines."""
     traced = Module(module.source, module.project, module.disabled_habits, module.promises, module.sinks)
     traced.tells_origins = True
     candidates = {id(each.call): each.candidate for each in chosen if isinstance(each, Conversion)}

@@ -118,7 +118,7 @@ class Repository:
         return {path: about.partition(b" ")[0] for about, _, path in lines}
 
     def run(self, *arguments: str, stdin: bytes = b"", tree: str | None = None) -> bytes:
-        """What a command of git's prints; `tree` is the work tree that the index stands for."""
+        """Run a command of git's and return its output; `tree` is the work tree that the index stands for."""
         own = {"GIT_DIR": self._folder} | _READING
         return _git(arguments, own if tree is None else own | {"GIT_WORK_TREE": tree}, stdin, tree)
 

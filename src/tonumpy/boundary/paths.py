@@ -35,7 +35,7 @@ def configured_path(value: str, folder: str, *, inside: str | None, kind: str, o
 
 
 def real_path(path: AnyStr) -> AnyStr:
-    """Without links; links that are more than anything could follow, one after the other, stay."""
+    """Resolve all links; a chain of links that is too long to follow stays."""
     try:
         return os.path.realpath(path)
     except RecursionError:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pack_finding(finding: Finding) -> list[Any]:
-    """All but what a run has seen, which no check finds."""
+    """The fields of a finding but the last, a run's observations, which no check has."""
     return list(finding[:-1])
 
 

@@ -22,7 +22,7 @@ def read(path: str) -> bytes:
 
 
 def write_text(path: str, text: str, *, kind: str, replaces: Callable[[bytes], bool] | None = None) -> None:
-    """By way of `write_file`, which says what is written where; ConfigError where it is not."""
+    """Write a text by `write_file`; ConfigError where it refuses."""
     try:
         write_file(path, text.encode("utf-8", "backslashreplace"), kind=kind, replaces=replaces)
     except OSError as error:

@@ -38,7 +38,7 @@ class Found(NamedTuple):
     leaves_out: bool = False
 
     def with_nothing_told(self) -> Found:
-        """With a warning where there are no files: a run that checked nothing must not sound like one that found all in
+        """Add a warning where there are no files: a run that checked nothing must not sound like one that found all in
         order. It is no error, as in ruff: a path that leads nowhere is one."""
         if self.files or self.errors or self.excluded:
             return self

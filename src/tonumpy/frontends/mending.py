@@ -66,7 +66,7 @@ def outcome_of(mended: Mended, judged: Judged) -> Outcome:
 
 
 def left_of(findings: Sequence[Finding], outcome: Outcome) -> list[Finding]:
-    """With those whose repairs were taken back, which none offers again."""
+    """The findings with those whose repairs were taken back; no repair is offered for these again."""
     back = {_key(each.finding): each.finding for each in outcome.taken_back}
     found = [_unrepaired(finding) if back.pop(_key(finding), None) else finding for finding in findings]
     return [*found, *map(_unrepaired, back.values())]

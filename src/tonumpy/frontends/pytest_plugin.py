@@ -72,7 +72,7 @@ def _begun(config: pytest.Config) -> Rehearsal:
 
 
 class Rehearsal:
-    """From before the first import of the user's to the end of the run."""
+    """A rehearsal, from before the first import of the user's to the end of the run."""
 
     def __init__(self, stack: ExitStack, folder: str, recorder: Recorder, observations: str | None) -> None:
         self._stack, self._folder, self._recorder = stack, folder, recorder

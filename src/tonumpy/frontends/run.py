@@ -70,7 +70,7 @@ def _add_noqa(task: Task, project: Project) -> Outcome:
         return Outcome(task, None, source.placed(found), [], None, source.skipped)
 
     def commented(findings: Sequence[Finding]) -> tuple[Source, list[Finding], list[Finding]]:
-        """With comments for these; what is found then, and what of that is not about comments."""
+        """Add comments for these findings; return the source, and what is found then, all and but for comments."""
         after = with_noqa(source, findings)
         left = suppress(after, pipeline.check(after, task.settings, project))
         return after, left, [finding for finding in left if finding.code not in of_comments]

@@ -29,12 +29,12 @@ class Run(NamedTuple):
 
     @property
     def changes(self) -> list[tuple[str, Change]]:
-        """Each file that changes, by its name."""
+        """The name and the change of each file that changes."""
         return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
 
     @property
     def hidden(self) -> int | None:
-        """How many possible findings are not told; None where they were asked for."""
+        """The number of possible findings that are not told; None where they were asked for."""
         is_asked_for_high = any(outcome.task.settings.confidence == "high" for outcome in self.outcomes)
         return sum(outcome.hidden for outcome in self.outcomes) if is_asked_for_high else None
 
@@ -51,7 +51,7 @@ class Run(NamedTuple):
         return read(filename)
 
     def repaired(self, due: Sequence[Finding], configuration: Configuration) -> Run:
-        """With these findings repaired and no others, which are left out of what is told."""
+        """The run with these findings repaired; all others are neither repaired nor told."""
         wanted = {id(finding) for finding in due}
         by_name: dict[str, Outcome] = {}
         tasks = []

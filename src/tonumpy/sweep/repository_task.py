@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Nothing more is written to standard input: it ends when the process that holds its other end does."""
+    """Kill the process group once standard input ends, as it does with the process that holds its other end."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
 
@@ -107,14 +107,14 @@ def _run(command: str, options: Sequence[str], paths: Sequence[str]) -> Run:
 
 
 def _entries(report: Report) -> tuple[Entry, ...]:
-    """What the JSON report says, without the name of the folder that the repository was laid out in."""
+    """The entries of the JSON report, with paths relative to the folder that the repository was laid out in."""
     rendered = json_report.render(report, colour=False)
     said = json.loads(rendered.replace(json.dumps(f"{os.getcwd()}{os.sep}")[1:-1], ""))
     return tuple(_with_lines(each) for each in said)
 
 
 def _with_lines(said: dict[str, Any]) -> Entry:
-    """With the line that is named, the lines around it, and the row of the first of these."""
+    """An entry with the line that is named, the lines around it, and the row of the first of these."""
     if said["cell"] is not None:  # the rows in a cell are the cell's own
         return Entry(said)
     source = _source(said["filename"])

@@ -107,7 +107,7 @@ class Store:
             self._seen.add(name)
 
     def done(self, target: Target) -> Mapping[str, Done]:
-        """By commit."""
+        """The results for a target, by commit."""
         return self._done.get((target.repository, target.folder), {})
 
     def save(self, target: Target, reply: Reply, patch: str | None) -> Done:
@@ -134,7 +134,7 @@ class Store:
         self._write("failures", _failure_key(target), [row | failure._asdict()])
 
     def kept(self, places: Iterable[tuple[Target, str]]) -> Iterator[Kept]:
-        """All that is known of repositories at commits, in their order, as `check` reports it."""
+        """Yield the findings and errors of repositories at commits, in the order in which `check` reports them."""
         for target, commit in places:
             key = _key(target.repository, commit, target.folder)
             rows = [(row, table == "failures") for table in ("findings", "failures") for row in self._read(table, key)]

@@ -337,13 +337,13 @@ def is_placed(candidate: Candidate, source: Source) -> bool:
 
 @lru_cache(maxsize=1)  # one string may hold any number of candidates
 def _places_in(string: ast.expr, name: str, source: Source) -> Counter[Position | None]:
-    """How many attributes of a name are said to stand in each place."""
+    """The number of attributes of a name at each place that ast gives."""
     attributes = [node for node in ast.walk(string) if isinstance(node, ast.Attribute)]
     return Counter(source.name_start(each) for each in attributes if each.attr == name)
 
 
 def call_span(candidate: Candidate, source: Source) -> tuple[Position, Position]:
-    """From the name `numpy` to just after the closing bracket; of what holds the call where ast misplaces it."""
+    """The place from the name `numpy` to the closing bracket, or that of the string or call where ast misplaces it."""
     start = source.name_start(candidate.attribute)
     if start is None or not is_placed(candidate, source):
         around = candidate.string or candidate.call

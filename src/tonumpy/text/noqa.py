@@ -1,4 +1,4 @@
-"""Which findings a `# noqa` comment of the source suppresses, judged by flake8's own code."""
+"""Drops the findings that a `# noqa` comment of the source suppresses, judged by flake8's own code."""
 
 from __future__ import annotations
 

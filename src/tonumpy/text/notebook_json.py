@@ -157,7 +157,7 @@ def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
 
 
 def _items(text: str, at: int) -> Iterator[int]:
-    """Where the items of the array begin that begins there."""
+    """Yield the offsets of the items of the array at an offset."""
     at = _next(text, at + 1)
     while text[at] != "]":
         yield at
@@ -165,7 +165,7 @@ def _items(text: str, at: int) -> Iterator[int]:
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next thing begins, behind blanks and what parts it from the one before."""
+    """The offset of the next token, behind blanks, commas and colons."""
     match = _BETWEEN.match(text, at)
     assert match is not None
     return match.end()

@@ -140,7 +140,7 @@ class Notebook(Source):
         return None
 
     def _part_at(self, row: int) -> _Part:
-        """Also of the row that an indented cell has before its own."""
+        """The part that a row stands in; an indented cell has one more row before its own."""
         at = bisect_right(self._rows, row)
         starts_here = at < len(self._parts) and self._parts[at].row == row + 1 and self._is_added(self._parts[at])
         return self._parts[at if starts_here else max(at - 1, 0)]
@@ -203,7 +203,7 @@ class Notebook(Source):
         return tuple(self._placed_ground(ground) for ground in grounds)
 
     def _placed_ground(self, ground: Ground) -> Ground:
-        """That of another notebook, whose cells are not at hand, loses its row."""
+        """A ground with the row in its cell; one in another notebook, whose cells are not at hand, loses its row."""
         if not ground.row or not ground.filename.endswith(SUFFIX):
             return ground
         if abspath(ground.filename) != abspath(self.filename):

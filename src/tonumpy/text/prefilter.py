@@ -66,7 +66,7 @@ RISKY_WORDS = (
 
 
 def kinds_in(data: str | bytes) -> set[str]:
-    """What the text of a file may hold for rules to judge, by the names of `Rule.judges`; "risks" is for own sinks."""
+    """The names of `Rule.judges` of which the text of a file may hold something; "risks" is for own sinks."""
     text = data if isinstance(data, str) else data.decode("latin-1")
     found = {"comments"} if "TNP" in text or "tnp" in text else set[str]()
     if CANDIDATE in text or UNBOUND in text:

@@ -63,7 +63,7 @@ class Source:
 
     @classmethod
     def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
-        """For a host that has already decoded the text (flake8) and perhaps parsed it."""
+        """Make a source of a text that a host (flake8) has already decoded and perhaps parsed."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
         source.encoding, source.has_bom = "utf-8", False

@@ -6,7 +6,7 @@ _MARK = "##"  # of a command to Azure Pipelines (`##vso[`) or to GitHub Actions 
 
 
 def visible(text: str) -> str:
-    """With the characters that would not be seen as they are written in Python: a newline as backslash and n."""
+    """Write characters that would not be seen as Python does: a newline as backslash and n."""
     text = without_commands(text)
     return text if text.isprintable() else "".join(map(_shown, text))
 
@@ -16,20 +16,20 @@ def _shown(character: str) -> str:
 
 
 def visible_path(path: str) -> str:
-    """That of a file at the beginning of a line, where GitHub Actions would take `::` for a command."""
+    """A file's path for the beginning of a line, where GitHub Actions would take `::` for a command."""
     path = visible(path)
     return f"./{path}" if path.lstrip().startswith("::") else path
 
 
 def without_commands(text: str) -> str:
-    """With the marks of commands that a runner of CI finds anywhere in what is printed written otherwise."""
+    """Change the marks of commands that a runner of CI finds anywhere in what is printed."""
     if _MARK not in text:
         return text
     return text.replace(f"{_MARK}[", "#\\x23[").replace(f"{_MARK}vso[", "#\\x23vso[")
 
 
 def without_surrogates(text: str) -> str:
-    """With a question mark for each byte of a name that was no text: JSON has no way to write one."""
+    """Put a question mark for each byte of a name that was no text: JSON has no way to write one."""
     try:
         text.encode()
     except UnicodeEncodeError:
