@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tonumpy.cli.outcomes import Task
+from tonumpy.cli.run import check, fix
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.frontends.outcomes import Task
-from tonumpy.frontends.run import check, fix
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonumpy.cli import main as cli
+from tonumpy.cli import parallel, run
+from tonumpy.cli.outcomes import Outcome, Task
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends import cli, parallel, run
-from tonumpy.frontends.outcomes import Outcome, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,7 @@ def test_a_folder_that_is_gone(run_tonumpy: RunTonumpy) -> None:
 def test_a_file_that_vanishes_after_it_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tonumpy.frontends import files
+    from tonumpy.cli import files
 
     (tmp_path / "a.py").write_text(GOOD)
     (tmp_path / "b.py").write_text(GOOD)

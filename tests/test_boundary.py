@@ -17,8 +17,8 @@ from time_limits import PATIENCE
 
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.paths import private_folder
+from tonumpy.cli import main as cli
 from tonumpy.config import ConfigError, Configuration, cores
-from tonumpy.frontends import cli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

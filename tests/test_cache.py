@@ -17,16 +17,17 @@ from random_edits import Editor
 from tonumpy import pipeline
 from tonumpy.cache import store as store_module
 from tonumpy.cache.store import Store
+from tonumpy.cli import main as cli
+from tonumpy.cli import run
+from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.config import ConfigError, Settings
-from tonumpy.frontends import cli, run
-from tonumpy.frontends.cli_arguments import parse_arguments
 from tonumpy.text.recursion import note_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tonumpy.cli.outcomes import Outcome, Task
     from tonumpy.engine.names.project import Project
-    from tonumpy.frontends.outcomes import Outcome, Task
     from tonumpy.report import Report
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from time_limits import PATIENCE
 
-from tonumpy.frontends.cli_arguments import _COMMANDS
+from tonumpy.cli.cli_arguments import _COMMANDS
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:
@@ -591,7 +591,7 @@ def test_an_interruption_ends_without_a_traceback(tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:  # it has imported its last module and waits for its input
-            if line.rstrip().endswith(b"tonumpy.frontends.cli"):
+            if line.rstrip().endswith(b"tonumpy.cli.main"):
                 break
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
@@ -629,7 +629,7 @@ def test_the_number_of_jobs_changes_nothing(run_tonumpy: RunTonumpy, tmp_path: P
 def test_a_start_over_clean_files_imports_no_analysis(folder: Path) -> None:
     (folder / "clean.py").write_text("import torch\n")
     imported = imported_by_a_check(folder, "clean.py", code=0)
-    assert "tonumpy.frontends.cli" in imported
+    assert "tonumpy.cli.main" in imported
     assert not {name for name in imported if name.split(".")[0] in _HEAVY or name.startswith("tonumpy.detectors")}
 
 
@@ -666,7 +666,7 @@ def test_a_repair_that_does_not_end_is_told(
 ) -> None:
     """With one round for what takes two. What is written is right as far as it goes."""
     from tonumpy import pipeline
-    from tonumpy.frontends import cli
+    from tonumpy.cli import main as cli
 
     (tmp_path / "a.py").write_text(SAFE.replace("x.numpy()", "x.cpu().data.numpy()"))
     monkeypatch.chdir(tmp_path)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from fixture_format import FOLDER
 
+from tonumpy.cli import run
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
-from tonumpy.frontends import run
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")

@@ -23,7 +23,7 @@ FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
 WRITERS = {
     "boundary/output.py": "is the door",
     "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
-    "frontends/streams.py": "opens the null device for a standard stream that is closed",
+    "cli/streams.py": "opens the null device for a standard stream that is closed",
     "sweep/layout.py": "makes links in a folder of its own lead nowhere",
 }
 
@@ -81,13 +81,13 @@ OTHERS = {
     # of what is run: the program, its code and its Python
     "realpath": {"boundary/paths.py", "rehearsal/frames.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
-    "expanduser": {"boundary/paths.py", "frontends/result_cache.py", "frontends/ignore_rules.py"},  # the user's own
+    "expanduser": {"boundary/paths.py", "cli/result_cache.py", "cli/ignore_rules.py"},  # the user's own
     "configured_path": {"config.py", "setting_values.py"},
     "tomllib.loads": {"config.py"},
     "expand_braces": {"globs.py", "setting_values.py"},
-    "cores": {"config.py", "frontends/parallel.py", "sweep/command.py"},
+    "cores": {"config.py", "cli/parallel.py", "sweep/command.py"},
     # what starts processes
-    "ProcessPoolExecutor": {"frontends/parallel.py"},
+    "ProcessPoolExecutor": {"cli/parallel.py"},
     "fork": set(),
     "Popen": {"rehearsal/process.py", "sweep/worker.py"},
 }

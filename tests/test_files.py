@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonumpy.cli.files import find_files
 from tonumpy.config import Choices, Configuration
-from tonumpy.frontends.files import find_files
 from tonumpy.globs import Exclude, excludes
 from tonumpy.setting_values import read_globs
 
@@ -130,7 +130,7 @@ def test_a_folder_that_vanishes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
             os.rename("pkg", "moved")
         return scandir(path)
 
-    monkeypatch.setattr("tonumpy.frontends.files.os.scandir", scan_and_remove)
+    monkeypatch.setattr("tonumpy.cli.files.os.scandir", scan_and_remove)
     result = find_files(["."], Configuration(isolated=True))
     assert [str(error) for error in result.errors] == ["pkg: No such file or directory"]
     assert result.files == ["a.py"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tonumpy.frontends.flake8_plugin import Plugin
+from tonumpy.integrations.flake8_plugin import Plugin
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 PROVED = "import torch\n\ntorch.zeros(3).numpy()\n"
@@ -189,13 +189,13 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script]
     imported = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout.split()
     ours = {name.partition(".")[2] for name in imported if name.startswith("tonumpy")}
-    packages = {"", "boundary", "frontends", "text"}
+    packages = {"", "boundary", "integrations", "text"}
     modules = {
         "boundary.paths",
         "config",
         "findings",
         "formats",
-        "frontends.flake8_plugin",
+        "integrations.flake8_plugin",
         "globs",
         "setting_values",
         "text.prefilter",

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy import SourceError, check_source, fix_source
+from tonumpy.cli import main as cli
+from tonumpy.cli.disk import read
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position
 from tonumpy.formats import format_names
-from tonumpy.frontends import cli
-from tonumpy.frontends.disk import read
 from tonumpy.repair.diff import unified_diff
 from tonumpy.report import Report, format_named
 from tonumpy.setting_values import read_globs

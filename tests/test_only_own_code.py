@@ -14,10 +14,10 @@ from rehearsal_runs import rehearse
 
 from tonumpy.api import check_paths
 from tonumpy.boundary.foreign import lies_in_foreign
+from tonumpy.cli.files import is_left_out
 from tonumpy.codemod import FixNumpyConversionsCommand
 from tonumpy.config import Settings
 from tonumpy.engine.names.repository import python_files
-from tonumpy.frontends.files import is_left_out
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from readme import ROOT
 
+from tonumpy.cli.cli_arguments import _COMMANDS
 from tonumpy.formats import format_names
-from tonumpy.frontends.cli_arguments import _COMMANDS
 
 if TYPE_CHECKING:
     from conftest import RunTonumpy

@@ -416,11 +416,11 @@ def test_without_torch_it_says_so(tmp_path: Path) -> None:
 def test_no_other_command_imports_any_of_it(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f"{LEARN}weight.numpy()\n")
     for command in ("check", "fix"):
-        code = f"import sys; from tonumpy.frontends.cli import main; main(['{command}', 'a.py']); print(*sys.modules)"
+        code = f"import sys; from tonumpy.cli.main import main; main(['{command}', 'a.py']); print(*sys.modules)"
         run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
         loaded = run.stdout.split()
         assert [name for name in loaded if name.startswith(("tonumpy.rehearsal", "tonumpy.observed", "torch"))] == []
-        assert "tonumpy.frontends.rehearse" not in loaded
+        assert "tonumpy.cli.rehearse" not in loaded
 
 
 TESTS = """\
@@ -484,7 +484,7 @@ def test_pytest_alone_is_as_ever(run_pytest: Callable[..., Result], tmp_path: Pa
     (tmp_path / "test_it.py").write_text(
         "import sys\n\n\ndef test_modules():\n"
         "    ours = {name for name in sys.modules if name.startswith('tonumpy')}\n"
-        "    assert ours == {'tonumpy', 'tonumpy.frontends', 'tonumpy.frontends.pytest_plugin'}\n"
+        "    assert ours == {'tonumpy', 'tonumpy.cli', 'tonumpy.integrations.pytest_plugin'}\n"
         "    assert 'torch' not in sys.modules\n"
     )
     result = run_pytest()

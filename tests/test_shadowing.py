@@ -98,7 +98,7 @@ def test_the_module_without_it(folder: Path) -> None:
     run([sys.executable, "-m", "tonumpy", "fix"], folder)
 
 
-MANY = "import sys\nimport multiprocessing\nfrom tonumpy.frontends import cli, parallel\n\n"
+MANY = "import sys\nimport multiprocessing\nfrom tonumpy.cli import main as cli, parallel\n\n"
 MANY += "if __name__ == '__main__':\n    multiprocessing.set_start_method(sys.argv[1])\n    parallel.POOL_FROM = 2\n"
 MANY += "    sys.exit(cli.main(['check', '--jobs=2', '-q']))\n"
 

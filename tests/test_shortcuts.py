@@ -18,11 +18,11 @@ import pytest
 from fixture_format import read_fixtures
 
 from tonumpy import pipeline
+from tonumpy.cli.files import find_files
+from tonumpy.cli.parallel import POOL_FROM
 from tonumpy.config import Configuration, Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.frontends.files import find_files
-from tonumpy.frontends.parallel import POOL_FROM
 from tonumpy.garbage import Paused
 from tonumpy.sinks import sink_calls as consumer_calls
 from tonumpy.sinks.sink_calls import find_consumers

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
-from tonumpy.frontends.cli import main
+from tonumpy.cli.main import main
 
 # Each conversion on a row of its own: those without both links are named `open`, the others `complete`.
 MODULE = """\

@@ -34,7 +34,7 @@ from foreign_tree import FAULT, LAYOUTS, OWN  # noqa: E402
 from readme import ROOT, block  # noqa: E402
 
 from tonumpy.boundary import signals  # noqa: E402
-from tonumpy.frontends.cli import main  # noqa: E402
+from tonumpy.cli.main import main  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
 from tonumpy.sweep.store import Store  # noqa: E402
 from tonumpy.sweep.worker import run_task  # noqa: E402

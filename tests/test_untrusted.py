@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from time_limits import PATIENCE
 
+from tonumpy.cli.files import find_files
 from tonumpy.config import Configuration
-from tonumpy.frontends.files import find_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from foreign_tree import OWN, git, make_tree, put, snapshot, touched
 
-from tonumpy.frontends.cli_arguments import _COMMANDS
+from tonumpy.cli.cli_arguments import _COMMANDS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonumpy.cli import main as cli
+from tonumpy.cli import writing
+from tonumpy.cli.writing import write
 from tonumpy.findings import SourceError
-from tonumpy.frontends import cli, writing
-from tonumpy.frontends.writing import write
 
 if TYPE_CHECKING:
     from pathlib import Path

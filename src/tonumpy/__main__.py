@@ -25,7 +25,7 @@ def run() -> int:
 
     with raised(_end_at_once) as signals:
         try:
-            from tonumpy.frontends.cli import main  # the same: start-up
+            from tonumpy.cli.main import main  # the same: start-up
 
             code = main()
         except Interrupted:

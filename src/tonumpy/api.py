@@ -8,14 +8,14 @@ from os import fspath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tonumpy import pipeline
+from tonumpy.cli import run
+from tonumpy.cli.disk import read
+from tonumpy.cli.files import find_files
+from tonumpy.cli.outcomes import Task
+from tonumpy.cli.parallel import outcomes_of
 from tonumpy.config import Configuration, Settings, combine, may_have_findings, read_choices
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.frontends import run
-from tonumpy.frontends.disk import read
-from tonumpy.frontends.files import find_files
-from tonumpy.frontends.outcomes import Task
-from tonumpy.frontends.parallel import outcomes_of
 from tonumpy.text.noqa import suppress
 from tonumpy.text.sources import source_of
 

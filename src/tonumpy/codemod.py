@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
+from tonumpy.cli.files import is_left_out
 from tonumpy.config import Configuration, read_choices
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import LINKS, STYLES, SourceError
-from tonumpy.frontends.files import is_left_out
 from tonumpy.pipeline import fix
 from tonumpy.repair.rewrite import RewriteError
 from tonumpy.text.reading import read_regular

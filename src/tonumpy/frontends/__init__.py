@@ -1,1 +1,1 @@
-"""The command and the flake8 plugin, with the files and processes that they need."""
+"""The former place of the flake8 and pytest plugins: gone once every environment is installed again."""

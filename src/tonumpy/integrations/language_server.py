@@ -17,10 +17,10 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from tonumpy import __version__, pipeline
+from tonumpy.cli.files import is_left_out
 from tonumpy.config import Choices, ConfigError, Configuration, read_table
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends.files import is_left_out
 from tonumpy.text.notebooks import Notebook
 from tonumpy.text.source import Source
 from tonumpy.why import explain

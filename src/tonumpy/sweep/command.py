@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
+from tonumpy.cli.result_cache import identity
 from tonumpy.config import ConfigError, cores
-from tonumpy.frontends.result_cache import identity
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import LINK, SUBMODULE
 from tonumpy.boundary.paths import real_path
-from tonumpy.frontends.files import SUFFIXES
+from tonumpy.cli.files import SUFFIXES
 
 if TYPE_CHECKING:
     from tonumpy.boundary.git_objects import Repository

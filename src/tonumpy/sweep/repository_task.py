@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
 from tonumpy.boundary.output import write_own
+from tonumpy.cli import main as cli
+from tonumpy.cli.cli_arguments import parse_arguments
+from tonumpy.cli.disk import read
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
-from tonumpy.frontends import cli
-from tonumpy.frontends.cli_arguments import parse_arguments
-from tonumpy.frontends.disk import read
 from tonumpy.report import json as json_report
 from tonumpy.sweep.layout import lay_out
 from tonumpy.sweep.messages import Entry, Failure, Reply
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from tonumpy.frontends.work import Run
+    from tonumpy.cli.work import Run
     from tonumpy.report import Report
     from tonumpy.sweep.messages import Kind, Request
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from tonumpy.boundary.output import replace_file
 from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
 from tonumpy.boundary.signals import Interrupted, current
+from tonumpy.cli.disk import os_error
 from tonumpy.findings import SourceError
-from tonumpy.frontends.disk import os_error
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonumpy.frontends.outcomes import Change
+    from tonumpy.cli.outcomes import Change
 
 
 def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.cli import streams
+from tonumpy.cli.outcomes import Change
+from tonumpy.cli.writing import write_all
 from tonumpy.config import ConfigError
-from tonumpy.frontends import streams
-from tonumpy.frontends.outcomes import Change
-from tonumpy.frontends.writing import write_all
 from tonumpy.rehearsal.repair_outcome import Outcome, TakenBack, how_it_ended, is_broken, ran_again
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from tonumpy.garbage import Paused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.frontends.outcomes import Outcome, Task
-    from tonumpy.frontends.result_cache import ResultCache
-    from tonumpy.frontends.run import Work
+    from tonumpy.cli.outcomes import Outcome, Task
+    from tonumpy.cli.result_cache import ResultCache
+    from tonumpy.cli.run import Work
 
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
 # each of its processes reads the imported modules of the repository anew.

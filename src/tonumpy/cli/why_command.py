@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tonumpy.cli import streams
+from tonumpy.cli.disk import read
+from tonumpy.cli.silences import Silences, without_silences
 from tonumpy.config import ConfigError
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
-from tonumpy.frontends import streams
-from tonumpy.frontends.disk import read
-from tonumpy.frontends.silences import Silences, without_silences
 from tonumpy.report.parts.evidence_lines import explanation
 from tonumpy.text.sources import source_of
 from tonumpy.why import explain, nearest_conversions
@@ -18,8 +18,8 @@ from tonumpy.why import explain, nearest_conversions
 if TYPE_CHECKING:
     import argparse
 
+    from tonumpy.cli.diff_base import DiffBase
     from tonumpy.config import Configuration
-    from tonumpy.frontends.diff_base import DiffBase
 
 
 def why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:

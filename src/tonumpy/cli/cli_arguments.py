@@ -7,10 +7,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tonumpy.cli.streams import write
 from tonumpy.config import ConfigError, read_inline
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format
-from tonumpy.frontends.streams import write
 from tonumpy.globs import split_at_commas
 from tonumpy.setting_values import read_codes, read_file_ignores, read_globs, read_jobs
 

@@ -11,15 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.signals import current, raised
+from tonumpy.cli import streams
+from tonumpy.cli.asked import configuration_of, reads_stdin
+from tonumpy.cli.cli_arguments import parse_arguments
+from tonumpy.cli.disk import read
+from tonumpy.cli.files import find_files, is_kept_out
+from tonumpy.cli.streams import StreamError
+from tonumpy.cli.work import Run, in_order
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
-from tonumpy.frontends import streams
-from tonumpy.frontends.asked import configuration_of, reads_stdin
-from tonumpy.frontends.cli_arguments import parse_arguments
-from tonumpy.frontends.disk import read
-from tonumpy.frontends.files import find_files, is_kept_out
-from tonumpy.frontends.streams import StreamError
-from tonumpy.frontends.work import Run, in_order
 
 if TYPE_CHECKING:
     import argparse
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TextIO
 
+    from tonumpy.cli.diff_base import DiffBase
+    from tonumpy.cli.outcomes import Outcome
+    from tonumpy.cli.result_cache import ResultCache
     from tonumpy.config import Configuration
-    from tonumpy.frontends.diff_base import DiffBase
-    from tonumpy.frontends.outcomes import Outcome
-    from tonumpy.frontends.result_cache import ResultCache
     from tonumpy.report import Report
 
 MANY = 8  # files: to ask what former runs have found takes 10 ms, as long as to look at a few files
@@ -117,7 +117,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.watching import watch  # only here: start-up
+    from tonumpy.cli.watching import watch  # only here: start-up
 
     if arguments.add_noqa or reads_stdin(arguments):
         raise ConfigError("--watch checks files again: no --add-noqa, no standard input")
@@ -129,7 +129,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase | None]:
     if arguments.diff_base is None:
         return nullcontext()
-    from tonumpy.frontends.diff_base import diff_base  # only here: start-up
+    from tonumpy.cli.diff_base import diff_base  # only here: start-up
 
     return diff_base(arguments.diff_base)
 
@@ -143,7 +143,7 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.show_files:
         text = "".join(f"{streams.visible(path)}\n" for path in files)
     else:
-        from tonumpy.frontends.show_settings import render  # only here: start-up
+        from tonumpy.cli.show_settings import render  # only here: start-up
 
         text = render(files, configuration)
     streams.write(text, sys.stdout)
@@ -174,13 +174,13 @@ def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, 
     path = configuration_of(arguments).settings_in("").baseline
     if path is None:
         return report, 0
-    from tonumpy.frontends import baseline  # only here: start-up
+    from tonumpy.cli import baseline  # only here: start-up
 
     return baseline.without(path, report)
 
 
 def _baseline(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends import baseline  # only here: start-up
+    from tonumpy.cli import baseline  # only here: start-up
 
     if reads_stdin(arguments):
         raise ConfigError("baseline cannot be used with standard input")
@@ -260,13 +260,13 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _rehearse(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.rehearse import rehearse  # with what no other command needs: start-up
+    from tonumpy.cli.rehearse import rehearse  # with what no other command needs: start-up
 
     return rehearse(arguments, configuration_of(arguments))
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.pages import page_asked_for  # only here: start-up
+    from tonumpy.cli.pages import page_asked_for  # only here: start-up
 
     text = f"{page_asked_for(arguments.rule)}\n"
     if streams.has_colour(sys.stdout, arguments):
@@ -277,7 +277,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends import pages  # only here: start-up
+    from tonumpy.cli import pages  # only here: start-up
 
     listed = pages.list_of_rules if arguments.command == "rules" else pages.list_of_habits
     return _say(listed(as_json=arguments.output_format == "json"))
@@ -289,14 +289,14 @@ def _say(text: str) -> int:
 
 
 def _why(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.why_command import why  # saves start-up
+    from tonumpy.cli.why_command import why  # saves start-up
 
     with _diff_base(arguments) as base:
         return CLEAN if why(arguments, configuration_of(arguments), base) else ERRORS
 
 
 def _clean(arguments: argparse.Namespace) -> int:
-    from tonumpy.frontends.result_cache import clean_cache  # only here: start-up
+    from tonumpy.cli.result_cache import clean_cache  # only here: start-up
 
     told = clean_cache(arguments.cache_dir, configuration_of(arguments))
     if not arguments.quiet:
@@ -340,7 +340,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
                 opened.callback(result_cache.close)
             candidates = list(candidate_files(files, configuration, errors, result_cache, known))
         if candidates:
-            from tonumpy.frontends.outcomes import Task  # only where there are candidates: start-up
+            from tonumpy.cli.outcomes import Task  # only where there are candidates: start-up
 
             tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
             done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
@@ -365,7 +365,7 @@ def _result_cache(arguments: argparse.Namespace, configuration: Configuration, c
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
         return None
-    from tonumpy.frontends.result_cache import open_result_cache  # not for a few files: start-up
+    from tonumpy.cli.result_cache import open_result_cache  # not for a few files: start-up
 
     return open_result_cache(arguments.cache_dir, configuration, repairs=command == "fix")
 

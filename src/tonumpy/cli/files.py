@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import is_foreign, lies_in_foreign
 from tonumpy.boundary.paths import is_inside, real_path, root_of
+from tonumpy.cli.disk import os_error, read
 from tonumpy.findings import SourceError
-from tonumpy.frontends.disk import os_error, read
 from tonumpy.globs import excludes
 from tonumpy.text.prefilter import may_be_of_python
 from tonumpy.text.reading import read_regular
@@ -17,8 +17,8 @@ from tonumpy.text.reading import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tonumpy.cli.ignore_rules import IgnoreRules
     from tonumpy.config import Configuration, Settings
-    from tonumpy.frontends.ignore_rules import IgnoreRules
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
@@ -93,7 +93,7 @@ class _Search:
             self.errors.append(SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook"))
 
     def named_folder(self, path: str) -> None:
-        from tonumpy.frontends.ignore_rules import IgnoreRules  # only for folders: start-up
+        from tonumpy.cli.ignore_rules import IgnoreRules  # only for folders: start-up
 
         if is_kept_out(path, self.configuration.settings_in(path)):
             self.leaves_out = True

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from tonumpy import pipeline
+from tonumpy.cli.outcomes import Basis, Change, Outcome, Task
 from tonumpy.findings import Position, SourceError
-from tonumpy.frontends.outcomes import Basis, Change, Outcome, Task
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.recursion import cuts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.frontends.disk import read
+from tonumpy.cli.disk import read
 
 if TYPE_CHECKING:
     from tonumpy.config import Settings

@@ -9,11 +9,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.cli import streams
+from tonumpy.cli.disk import write_text
+from tonumpy.cli.outcomes import Change
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
-from tonumpy.frontends import streams
-from tonumpy.frontends.disk import write_text
-from tonumpy.frontends.outcomes import Change
 from tonumpy.observed.record import Record, folder_of, is_record, read_record
 from tonumpy.rehearsal.judging import Judged, is_outside, judge_run
 from tonumpy.rehearsal.process import CannotRunError, run_program
@@ -99,7 +99,7 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         return Rehearsed(ended, judged, report_of(judged, repairs.errors), shown, changes)
     if not repairs.files:
         return Rehearsed(ended, judged, report_of(judged, repairs.errors), Outcome(()), [])
-    from tonumpy.frontends.mending import left_of, mend, outcome_of  # with what only repairs need: start-up
+    from tonumpy.cli.mending import left_of, mend, outcome_of  # with what only repairs need: start-up
 
     mended = mend(repairs.files, ended, lambda: _run(arguments), stops=arguments.stop)
     if mended.ended is not None:

@@ -9,8 +9,8 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tonumpy.cli.disk import refuse_place, write_text
 from tonumpy.config import ConfigError
-from tonumpy.frontends.disk import refuse_place, write_text
 from tonumpy.own_files import is_own, read_own
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.paths import real_path, root_of
+from tonumpy.cli.files import SUFFIXES
+from tonumpy.cli.streams import write
 from tonumpy.config import ConfigError
-from tonumpy.frontends.files import SUFFIXES
-from tonumpy.frontends.streams import write
 from tonumpy.report.parts.evidence_lines import forget_lines
 
 if TYPE_CHECKING:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.frontends.disk import read
+from tonumpy.cli.disk import read
 from tonumpy.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tonumpy.cli.outcomes import Change, Outcome, Task
+    from tonumpy.cli.result_cache import ResultCache
     from tonumpy.config import Configuration
     from tonumpy.findings import Finding, SourceError
-    from tonumpy.frontends.outcomes import Change, Outcome, Task
-    from tonumpy.frontends.result_cache import ResultCache
 
 
 class Run(NamedTuple):
@@ -70,7 +70,7 @@ class Run(NamedTuple):
 
     def written(self, arguments: Sequence[str]) -> Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
-        from tonumpy.frontends.writing import write_all  # here for a quick start-up of check
+        from tonumpy.cli.writing import write_all  # here for a quick start-up of check
 
         errors = write_all(self.changes, arguments)
         failed = {error.filename for error in errors}
@@ -90,8 +90,8 @@ def in_order(
 
 
 def _made(command: str, tasks: Sequence[Task], jobs: int, result_cache: ResultCache | None) -> Iterator[Outcome]:
-    from tonumpy.frontends import run  # with the whole analysis, which is not needed where all is known: start-up
-    from tonumpy.frontends.parallel import outcomes_of  # the same: start-up
+    from tonumpy.cli import run  # with the whole analysis, which is not needed where all is known: start-up
+    from tonumpy.cli.parallel import outcomes_of  # the same: start-up
 
     work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]
     for outcome in outcomes_of(work, tasks, jobs, result_cache):

@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonumpy.frontends.disk import write_text
+from tonumpy.cli.disk import write_text
 from tonumpy.report import format_named
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
+    from tonumpy.cli.outcomes import Change
     from tonumpy.config import Configuration
     from tonumpy.findings import SourceError
-    from tonumpy.frontends.outcomes import Change
     from tonumpy.report import Format, Report
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tonumpy.cli import baseline
+from tonumpy.cli.files import is_left_out
 from tonumpy.findings import CONFIDENCES
-from tonumpy.frontends import baseline
-from tonumpy.frontends.files import is_left_out
 from tonumpy.pipeline import check
 from tonumpy.report import Report
 from tonumpy.rules import all_rules
@@ -17,10 +17,10 @@ from tonumpy.text.noqa import suppress
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tonumpy.cli.diff_base import DiffBase
     from tonumpy.config import Configuration, Settings
     from tonumpy.engine.names.project import Project
     from tonumpy.findings import Explanation, Finding
-    from tonumpy.frontends.diff_base import DiffBase
     from tonumpy.text.source import Source
 
 

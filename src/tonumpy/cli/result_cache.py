@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.cache.store import Kept, Store
+from tonumpy.cli.outcomes import Outcome, Task
 from tonumpy.config import ConfigError
 from tonumpy.engine.names.reads import digest_of
-from tonumpy.frontends.outcomes import Outcome, Task
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:

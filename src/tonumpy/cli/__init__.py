@@ -1,0 +1,1 @@
+"""The command line: arguments, files, streams, baseline, watch, result cache."""
