@@ -1,4 +1,4 @@
-"""What is known of one conversion, fact by fact: from a conversion to answers with what each rests on.
+"""Answers for `why`: each fact that is known of one conversion, and what it rests on.
 
 The conversion is one of a module that tells origins: with the line behind each fact (see engine/values/origins.py).
 """
@@ -72,13 +72,13 @@ def _lines_of_devices(
 
 
 def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion) -> bool:
-    """Not what is believed of one path alone, where another makes the fact unknown: habits say that all is well."""
+    """True unless the ground is a habit of one path, while another path makes the fact unknown."""
     is_open = {"device": conversion.on_cpu is None, "grad": conversion.requires_grad is None}.get(ground.about, False)
     return not is_open or ground.kind not in (("habit", "promise") if ground.about == "device" else ("habit",))
 
 
 def answers_of_argument(argued: Argued, module: Module) -> tuple[Answer, ...]:
-    """The same of an argument of a function that converts, which may be no tensor."""
+    """The answers for an argument of a function that converts; it may be no tensor."""
     lines = lines_of_evidence(argued.evidence, "kind")
     if not argued.is_converter:
         return (Answer("given to", f"`{argued.function}`, {argued.words}", lines),)
@@ -205,7 +205,7 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
 
 
 def _representation(conversion: Conversion | ImplicitConversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
-    """Of these only a dtype may rest on more than proof: what torch's own operators do is known."""
+    """The dtype, layout and bit; only a dtype can rest on more than proof."""
     facts = (
         ("dtype", conversion.dtype, of_dtype),
         ("layout", conversion.layout, ()),

@@ -1,4 +1,4 @@
-"""From a line that puts a tensor on a device, `x.to(device)`, to the line that says which: `device = pick()`.
+"""Finds the line that chooses a device, `device = pick()`, for a line that uses it, `x.to(device)`.
 
 The search follows names by syntax alone, through the repository: bindings, attributes of the class and of its bases,
 imports, and what a function returns.
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(grounds: Iterable[Ground], module: Module) -> list[Choice]:
-    """For each line of code: the devices that are named in it."""
+    """The devices that each line of code names."""
     found = []
     for ground in grounds:
         there = _module_of(ground, module) if ground.kind == "code" else None
@@ -118,7 +118,7 @@ def _lines_behind(node: ast.expr, at: _Place) -> Iterator[Ground]:
 
 
 def _lines_of_call(call: ast.Call, at: _Place) -> Iterator[Ground]:
-    """Those of what a function of the repository returns, else of what it is given: `torch.device(name)`."""
+    """The lines of a function's result, else of its arguments: `torch.device(name)`."""
     path = path_of(call.func)
     found = _bound(path, at) if path else None
     if found is not None and isinstance(found[0], FUNCTIONS):

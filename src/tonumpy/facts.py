@@ -1,4 +1,4 @@
-"""Tells what is said of a value and how surely: the two smallest words that the whole of the house speaks."""
+"""The types of a fact, yes, no or unknown, and of the certainty that a value is a tensor."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """How a finding is repaired; `message` is the repair in the words of a person: "Add `.detach()`"."""
+    """The repair of a finding; `message` says it to a person: "Add `.detach()`"."""
 
     applicability: Applicability
     message: str
@@ -82,7 +82,7 @@ class Ground(NamedTuple):
 
     @property
     def words_with_place(self) -> str:
-        """With ` (file:row)`, where there is a place."""
+        """The words, and ` (file:row)` where there is a place."""
         return f"{self.words} ({self.place})" if self.row else self.words
 
     @property
@@ -137,7 +137,7 @@ class Observed(NamedTuple):
 
     @property
     def words(self) -> str:
-        """For people: "seen 3 times: cuda:0, requires grad, float32, shape (2, 3)"."""
+        """The words for people: "seen 3 times: cuda:0, requires grad, float32, shape (2, 3)"."""
         times = "once" if self.times == 1 else f"{self.times} times"
         facts = [self.device, *(["requires grad"] if self.requires_grad or self.is_fragile else [])]
         facts.append(self.dtype.removeprefix("torch."))

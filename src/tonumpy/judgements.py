@@ -1,4 +1,4 @@
-"""What is judged of a conversion: a finding and its repair, and what the code around leaves of both."""
+"""Judgements: the finding and the repair of a conversion, and what the code around leaves of both."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Judgement(NamedTuple):
 
 
 def as_the_code_around_has_it(judgements: list[Judgement], module: Module) -> list[Judgement]:
-    """Without the conversions whose errors are wanted; a fix is unsafe where the code around may break with it."""
+    """Drops conversions whose errors are wanted, and makes a fix unsafe where the code around may break with it."""
     if not judgements:
         return []  # most files: their trees are not even needed
     return never_by_halves(as_safe_as_callers_allow(without_wanted(judgements, module.source), module))
 
 
 def with_unsafe_fix(judgement: Judgement) -> Judgement:
-    """The same, with a fix that is applied only where unsafe ones are asked for."""
+    """The judgement with its fix made unsafe."""
     fix = judgement.finding.fix
     if fix is None or fix.applicability != "safe":
         return judgement
@@ -60,7 +60,7 @@ def with_unsafe_fix(judgement: Judgement) -> Judgement:
 
 
 def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
-    """Without the conversions whose errors the code around wants."""
+    """Drops the conversions whose errors the code around wants."""
     wanted = WantedErrors(source.tree, source.text)
     return [
         each
@@ -182,7 +182,7 @@ def with_evidence(module: Module, judgements: list[Judgement], settings: Setting
 
 
 def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
-    """By the rules of conversions that raise: code, message, brief and repair."""
+    """Yields the code, message, brief and repair of each rule for conversions that raise."""
     conversion = seen.conversion
     if isinstance(conversion, Conversion):
         kind, is_unbound = "receivers", conversion.candidate.is_unbound
@@ -220,7 +220,7 @@ def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...
 
 
 def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
-    """From the name `numpy` to the closing bracket; an argument that is converted, or the f-string that holds it."""
+    """The span from `numpy` to the closing bracket, or of the converted argument or the f-string that holds it."""
     if isinstance(conversion, ImplicitConversion):
         node = conversion.site.string or conversion.argument
         method = None if conversion.copied is None else conversion.copied.method_of(node)

@@ -1,4 +1,4 @@
-"""What is known of a conversion, in words: the phrases that the messages of several rules share."""
+"""Phrases about a conversion that the messages of several rules share."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a p
 
 
 def subject(conversion: Conversion | ImplicitConversion) -> str:
-    """How sure it is that a tensor is converted: "a likely tensor"."""
+    """The noun that says how certain the tensor is: "a likely tensor"."""
     return _SUBJECTS[certainty_told(conversion)]
 
 
 def certainty_told(conversion: Conversion | ImplicitConversion) -> Certainty:
-    """How sure it is that a tensor is converted; what is moved to a device is likely one, whatever its type."""
+    """The certainty that a tensor is converted; what is moved to a device is a likely tensor."""
     is_moved = conversion.certainty == "possible" and conversion.confidence == "high"
     return "likely" if is_moved else conversion.certainty
 
 
 def at_risk(conversion: Conversion) -> str:
-    """What is converted, and what it may raise for: "a tensor that may require grad or be on a GPU: can raise"."""
+    """The tensor, its risks and the errors: "a tensor that may require grad or be on a GPU: can raise ..."."""
     link = "; it" if certainty_told(conversion) == "possible" else " that"
     return f"{subject(conversion)}{link} {_doubts(conversion)}: {_verdict(conversion)}"
 
 
 def _doubts(conversion: Conversion) -> str:
-    """Only those of grad and device that are not proved to be harmless."""
+    """The risks of grad and device that are not proved to be harmless."""
     is_grad, is_device = conversion.may_raise_by_grad, conversion.may_raise_by_device
     grad, device = _grad_in_words(conversion), _device_in_words(conversion)
     if is_grad and is_device and (grad, device) == (_MAY_REQUIRE_GRAD, _MAY_BE_ELSEWHERE):
@@ -91,7 +91,7 @@ def _verdict(conversion: Conversion) -> str:
 
 
 def at_risk_briefly(conversion: Conversion) -> str:
-    """The same in few words: "a tensor, maybe on a GPU: TypeError"."""
+    """The short form of `at_risk`: "a tensor, maybe on a GPU: TypeError"."""
     known, doubts, errors = list[str](), list[str](), list[str]()
     if conversion.may_raise_by_grad:
         is_high = bool(conversion.requires_grad) or _is_high_by_grad(conversion)
@@ -130,7 +130,7 @@ _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
 def argument_at_risk(conversion: ImplicitConversion) -> str:
-    """What is given away and what that raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
+    """The argument and the error that it raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
     noun, verb = subject(conversion), " that "
     if conversion.of_items:
         likely = "likely " if conversion.certainty != "tensor" else ""
@@ -155,7 +155,7 @@ _RISKS_BRIEFLY = {
 
 
 def argument_briefly(conversion: ImplicitConversion, of_device: str = "TypeError") -> str:
-    """The same in few words: "a tensor on a device chosen at run time: TypeError"."""
+    """The short form of `argument_at_risk`: "a tensor on a device chosen at run time: TypeError"."""
     noun = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
     told = []
     for risk in conversion.risks:
@@ -218,7 +218,7 @@ def dtype_chosen(dtype: str | None) -> str:
 
 
 def lacking_choices(dtype: str | None) -> str:
-    """Those dtypes of a choice that NumPy lacks: "`bfloat16`"."""
+    """The dtypes of a choice that NumPy lacks: "`bfloat16`"."""
     return " or ".join(f"`{name}`" for name in choices(dtype) if may_lack(name))
 
 
@@ -239,7 +239,7 @@ def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten
 
 
 def overwritten_briefly(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
-    """The same in few words: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
+    """Short form: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
     call = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}()`"
     read = "array" if written == "tensor" else "tensor"
     later = f"`{shared.kept_in}` holds" if shared.kept_in else f"line {shared.read} reads"
@@ -247,13 +247,13 @@ def overwritten_briefly(conversion: Conversion | ImplicitConversion, shared: Ove
 
 
 def lost(conversion: Conversion) -> str:
-    """What a repair alone would hide, behind another message; mostly nothing."""
+    """The end of a message where the fix would hide a lost gradient; mostly empty."""
     if conversion.trained_in is None or conversion.grad_is_proved:
         return ""
     return f"; {without_gradient(conversion)}: compute the loss with torch"
 
 
 def without_gradient(conversion: Conversion) -> str:
-    """Of a loss that is computed from the array of a detached conversion, and from constants."""
+    """The words for a loss that is computed from the array of a detached conversion."""
     array = f"the array {code}" if (code := quoted(conversion.call)) else "this array"
     return f"the loss of line {conversion.trained_in} is computed only from {array}, so no gradient reaches the model"

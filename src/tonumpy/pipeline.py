@@ -235,7 +235,7 @@ def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
 
 
 def _is_compiled(judgement: Judgement, source: Source) -> bool:
-    """True if it speaks of what torch.compile makes torch's own: nothing raises there, and gradients pass."""
+    """True if torch.compile compiles the code around: nothing raises there, and gradients pass."""
     code, conversion = judgement.finding.code, judgement.conversion
     if conversion is None or (code.startswith("TNP2") and code != "TNP203"):
         return False
@@ -246,7 +246,7 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
 def _implicit(
     module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], PossibleTensors]
 ) -> list[Judgement]:
-    """Judge what converts a tensor without a `.numpy()` in the text: arguments of functions, operators, indices."""
+    """Judges conversions without `.numpy()`: arguments of functions, operators, indices."""
     source, judged = module.source, list[Judgement]()
     if "arguments" in rules:
         found = list[ImplicitConversion]()
@@ -261,7 +261,7 @@ def _implicit(
 
 
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
-    """Return those that a check at low confidence finds, whichever codes are selected, in the order of the text."""
+    """The implicit conversions of a check at low confidence, of every code, in the order of the text."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
     rules, risks = _rules_by_kind(module.source, of_all), cache(partial(PossibleTensors, module.source))
     found = (each.conversion for each in _implicit(module, rules, of_all, risks))
@@ -269,7 +269,7 @@ def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitCon
 
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
-    """Return what rules say of `# noqa` comments: whether there is what they suppress is decided by all other rules."""
+    """Judges `# noqa` comments by the findings of all other rules."""
     of_all = settings._replace(preview=True, select=(ANY_CODE,), ignored_here=())
     of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
     found = check(source, of_all, project)

@@ -1,1 +1,1 @@
-"""From a conversion and a rule's verdict to edits, and to a new text that is verified before it is written."""
+"""Turns the verdict of a rule into edits, and these into a text that is verified before it is written."""

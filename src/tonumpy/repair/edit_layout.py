@@ -129,7 +129,7 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
 
 
 def _drop_argument(operation: DropArgument, source: Source) -> Edit:
-    """With the comma before it or, where it stands first, behind it; not where a comment would go with it."""
+    """Drops an argument and the comma beside it, unless a comment would go with the comma."""
     call, text = operation.call, source.text
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     places = sorted(_extent(each, source) for each in given)
@@ -183,7 +183,7 @@ def _add_links(operation: AddLinks, source: Source) -> Edit:
 
 
 def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
-    """With the line break before it, in a chain that stands one link a line; not where a comment would go with it.
+    """Removes a link, and the line break before it in a chain of one link a line, unless a comment would go with it.
 
     The brackets of `(x.detach)()` stay around what is left of it.
     """

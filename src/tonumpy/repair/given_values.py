@@ -65,7 +65,7 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
 
 
 def _passed_on(call: ast.Call, path: Sequence[ast.AST]) -> list[ast.expr]:
-    """What decides whether a call gives a tensor; nothing where it gives one in any case, or what it likes."""
+    """The expressions that decide whether a call gives a tensor; empty where nothing given to it decides."""
     function = call.func
     if isinstance(function, ast.Attribute):
         if _is_name(function.value, "self") and _is_overridden(function.attr, path):

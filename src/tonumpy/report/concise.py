@@ -41,7 +41,7 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def render_statistics(report: Report, *, colour: bool) -> str:
-    """How many findings each code has, most first."""
+    """The count of findings of each code, the highest first."""
     lines = ""
     for code, count in count_codes(report):
         fixable = any(report.is_fixable(finding) for finding in report.findings if finding.code == code)
@@ -79,7 +79,7 @@ def _shortened(message: str, width: int) -> str:
 
 
 def told_evidence(finding: Finding) -> str:
-    """How sure a finding is, and what it rests on."""
+    """The confidence of a finding and its evidence."""
     from tonumpy.report.parts.evidence_lines import lines_of  # only where it is asked for: start-up
 
     return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"

@@ -70,7 +70,7 @@ def _errors(report: Report) -> str:
 
 
 def _shown(text: str) -> str:
-    """With control characters made visible, and without what UTF-8 does not have: bytes of a name that mean nothing."""
+    """The text with control characters made visible and without bytes that are not UTF-8."""
     return visible(text).encode(errors="backslashreplace").decode()
 
 

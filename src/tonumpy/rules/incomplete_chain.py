@@ -94,7 +94,7 @@ def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:
 
 
 def repair(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """None where an error is caught and made good: the other way may give something else."""
+    """The links to add; none where a handler converts in another way, which may give something else."""
     if isinstance(conversion, Conversion) and conversion.errors_made_good:
         return ()
     if isinstance(conversion, ImplicitConversion):

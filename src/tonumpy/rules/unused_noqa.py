@@ -61,5 +61,5 @@ def check(unused: Sequence[str]) -> str | None:
 
 
 def repair(unused: Sequence[str], style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    """Nothing in the tree; the comment is edited by repair/comments.py."""
+    """No operation: repair/comments.py edits the comment."""
     return ()

@@ -1,4 +1,4 @@
-"""What formats for machines share: findings and errors in one list, how severe each is, and JSON."""
+"""Shared parts of formats for machines: entries of findings and errors, their severity, and JSON."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def summary_of_check(
 
 
 def _sureness(report: Report, hidden: int | None) -> str:
-    """How many findings are certain, how many possible, and how to see the others or fewer."""
+    """The counts of certain and possible findings, and the option that shows more or fewer."""
     if hidden is not None:
         return f"All are certain (high confidence){_hidden(hidden)}."
     certain = sum(finding.confidence == "high" for finding in report.findings)
