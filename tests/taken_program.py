@@ -4,7 +4,6 @@ import dataclasses
 import statistics
 from collections import Counter, defaultdict
 
-import numpy as np
 import torch
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -26,14 +25,6 @@ for label in labels.tolist():
 state = dict.fromkeys(net.parameters(), 1)
 print(state[net.weight], {values: 1}[values])
 
-names = np.array(["a", "b"])
-print(names[values[:1].long()], names[values[:2].long()], names[values[0].long()])  # TNP206
-print(["a", "b"][values[:1].long()], range(3)[values[:1].long()])
-rows = np.zeros((1, 2))
-print(rows[values[:1] < 0].shape)  # TNP206
-rows[values[:1] < 0] = 1  # TNP206
-rows[values[:1].long()] = 1
-print(rows, rows[(values[:1] < 0).numpy()].shape)
 kinds: defaultdict = defaultdict(list)
 for label in labels:
     kinds[label].append(1)  # TNP206

@@ -9,7 +9,7 @@ from tonumpy.cli import streams
 from tonumpy.cli.outcomes import Change
 from tonumpy.cli.writing import write_all
 from tonumpy.config import ConfigError
-from tonumpy.rehearsal.repair_outcome import Outcome, TakenBack, how_it_ended, is_broken, ran_again
+from tonumpy.rehearsal.repair_outcome import Outcome, how_it_ended, is_broken, ran_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 class Mended(NamedTuple):
     """The last run of the program as it is now, None where that is the first; `files` have what stands of the repairs,
-    and `taken` is gone again, each with how the program ended then."""
+    and `taken` is gone again, as the program ended so (`how`)."""
 
     ended: Ended | None
     files: tuple[RepairedFile, ...]
-    taken: tuple[tuple[Judgement, str], ...]
+    taken: tuple[Judgement, ...]
     errors: tuple[SourceError, ...]
+    how: str = ""
 
 
 def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], *, stops: bool) -> Mended:
@@ -46,9 +47,8 @@ def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], 
         return Mended(again, tuple(standing), (), tuple(errors))
     after, more = _put(standing, _bare(standing))
     left = {id(judgement) for judgement in _judgements(after)}  # of a file that could not be written
-    how = how_it_ended(again)
-    gone = tuple((judgement, how) for judgement in _judgements(standing) if id(judgement) not in left)
-    return Mended(None, tuple(after), gone, (*errors, *more))
+    gone = tuple(judgement for judgement in _judgements(standing) if id(judgement) not in left)
+    return Mended(None, tuple(after), gone, (*errors, *more), how_it_ended(again))
 
 
 def outcome_of(mended: Mended, judged: Judged) -> Outcome:
@@ -61,13 +61,13 @@ def outcome_of(mended: Mended, judged: Judged) -> Outcome:
             has_run = ran_again(file, judgement, sightings.get(file.filename, ()))
             (ran if has_run else unreached).append(_placed(judgement, file))
     by_name = {file.filename: file for file in mended.files}
-    back = [TakenBack(_placed(each, by_name[each.finding.filename]), how) for each, how in mended.taken]
-    return Outcome(tuple(ran), tuple(unreached), tuple(sorted(back, key=lambda each: _key(each.finding))))
+    back = sorted((_placed(each, by_name[each.finding.filename]) for each in mended.taken), key=_key)
+    return Outcome(tuple(ran), tuple(unreached), tuple(back), mended.how)
 
 
 def left_of(findings: Sequence[Finding], outcome: Outcome) -> list[Finding]:
     """The findings with those whose repairs were taken back; no repair is offered for these again."""
-    back = {_key(each.finding): each.finding for each in outcome.taken_back}
+    back = {_key(each): each for each in outcome.taken_back}
     found = [_unrepaired(finding) if back.pop(_key(finding), None) else finding for finding in findings]
     return [*found, *map(_unrepaired, back.values())]
 

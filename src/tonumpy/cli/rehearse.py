@@ -15,7 +15,7 @@ from tonumpy.cli.outcomes import Change
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.observed.record import Record, folder_of, is_record, read_record
-from tonumpy.rehearsal.judging import Judged, is_outside, judge_run
+from tonumpy.rehearsal.judging import Judged, judge_run
 from tonumpy.rehearsal.process import CannotRunError, run_program
 from tonumpy.rehearsal.repair_outcome import Outcome, RepairedFile, repaired
 from tonumpy.rehearsal.summary import summary_of
@@ -140,7 +140,7 @@ def _judged(ended: Ended, arguments: argparse.Namespace, configuration: Configur
 def record(judged: Judged, path: str) -> None:
     """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
     before = _record_at(path)
-    seen = ((file.source, file.sightings) for file in judged.files if not is_outside(file.source.filename))
+    seen = ((file.source, file.sightings) for file in judged.files if not os.path.isabs(file.source.filename))
     write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
 
 
@@ -169,7 +169,7 @@ def _repairs(judged: Judged) -> Repairs:
         if not due:
             continue
         try:
-            if is_outside(file.source.filename):
+            if os.path.isabs(file.source.filename):
                 raise SourceError(file.source.filename, "is outside of the folder at hand, so it is not repaired")
             files.append(repaired(file.source, due))
         except SourceError as error:

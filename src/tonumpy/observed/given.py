@@ -47,9 +47,9 @@ class _Argument(NamedTuple):
 def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> list[Given]:
     """Nothing where it cannot be told which it is; several where a list is written out that has them."""
     arguments = list(_arguments(call))
-    named = dict(held.names)
-    kinds = [(each, _kind_of_parameter(each, held)) for each in arguments]
-    for argument, kind in (*kinds, *((each, _kind_of(each.node, named)) for each in arguments)):
+    named = dict(held)
+    for argument in arguments:
+        kind = _kind_of(argument.node, named)
         if kind is not None:
             return _within(argument.node, kind, named)
     converting = None if consumer is None else {id(each.node) for each in converting_arguments(call, consumer)}
@@ -101,14 +101,6 @@ def _arguments(call: ast.Call) -> Iterator[_Argument]:
             yield _Argument(keyword.value, None, keyword.arg)
 
 
-def _kind_of_parameter(argument: _Argument, held: Held) -> str | None:
-    if held.parameter is None:
-        return None
-    name, position, kind = held.parameter
-    is_it = argument.position == position if argument.name is None else argument.name == name
-    return kind if is_it else None
-
-
 def _within(node: ast.expr, kind: str, named: dict[str, str]) -> list[Given]:
     """The parts of a list that is written out, or made by a comprehension, or the argument itself."""
     parts = _parts(node)
@@ -155,7 +147,7 @@ def mixed_in(
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return
-    names = {name for held in sighting.held for name, kind in held.names if kind == "itself"}
+    names = {name for held in sighting.held for name, kind in held if kind == "itself"}
     mixture, node = _index(operands, names) if operands.key is not None else _operator(site.node, operands, names)
     if node is None:
         return

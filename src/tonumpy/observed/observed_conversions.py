@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
-from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
+from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.findings import Position
 from tonumpy.observed.given import given_in, is_known, mixed_in
-from tonumpy.observed.sighting import NOT_HELD, OF_DEVICES
-from tonumpy.observed.sites import Sites
+from tonumpy.observed.sighting import OF_DEVICES, Sites
 from tonumpy.repair.operations import AddCopy
 from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
@@ -71,15 +70,6 @@ def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
     """The sightings in a module that are faults, in their order."""
     sites = Sites(module.source)
     return [_seen(module, sites, each) for each in sightings if each.is_fault]
-
-
-def seen_alone(source: Source, sighting: Sighting) -> Seen:
-    """The sighting at a place whose text could not be read: no rule is asked."""
-    span = _span(source, sighting.spot)
-    if sighting.what != "conversion":
-        return _without_rule(sighting, span)
-    code = "TNP101" if sighting.is_method else "TNP104"
-    return Seen(None, False, code, _message(None, sighting), (), span, sighting.observed)
 
 
 # What is no conversion, or came of one later: the rule, and its message.
@@ -141,7 +131,7 @@ def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> C
     observed, of_grad = sighting.observed, sighting.has("grad")
     return Conversion(
         candidate,
-        _as_seen(chain_of(candidate.receiver), sighting),
+        chain_of(candidate.receiver),
         "tensor",
         not sighting.has("device"),
         of_grad or observed.is_fragile,
@@ -161,13 +151,16 @@ def _implicit(
     if isinstance(site, OperationSite):
         seen = observe(module, [site]).get(id(site.node))
         for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen):
-            is_of_library = mixed.mixture == "put into array" and any(held.parameter for held in sighting.held)
-            yield (_stored(mixed) if is_of_library else mixed), True
+            callers = sighting.observed.stack
+            if mixed.mixture == "put into array" and callers and callers[0].row != sighting.spot.row:
+                # The object is of a library, whose `__setitem__` converts it, and no array.
+                mixed = mixed._replace(mixture=None, function=f"{mixed.function} = ...")
+            yield mixed, True
         return
     observation = observe(module, [site]).get(id(site.call))
     consumer = consumer_at(site, observation) if observation is not None else None
     nodes: set[int] = set()
-    for held in sighting.held or (NOT_HELD,):
+    for held in sighting.held or ((),):
         for given in given_in(site.call, held, consumer, observation):
             if id(given.node) in nodes:
                 continue
@@ -179,18 +172,13 @@ def _implicit(
             yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure
 
 
-def _stored(mixed: ImplicitConversion) -> ImplicitConversion:
-    """The conversion of what is put into an object of a library: its `__setitem__` converts it, and no array does."""
-    return mixed._replace(mixture=None, function=f"{mixed.function} = ...")
-
-
 def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ImplicitConversion:
     function = site.node if isinstance(site, OperationSite) else site.call.func
     return ImplicitConversion(
         site,
         spelt(function),
         node,  # type: ignore[arg-type]
-        _as_seen(chain_of(node), sighting),  # type: ignore[arg-type]
+        chain_of(node),  # type: ignore[arg-type]
         "tensor",
         not sighting.has("device") and not sighting.has("mixed"),
         False,
@@ -203,19 +191,6 @@ def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sigh
         keeps_value=False,
         errors=tuple((sort, _error(sighting)) for sort in "gd") if spelt(function).endswith("from_dlpack") else (),
     )
-
-
-def _as_seen(chain: Chain, sighting: Sighting) -> Chain:
-    """Without the effect of a link that the run has shown to have none: `.data` of what is no tensor, a `.cpu()` of a
-    class of the user's own."""
-    shown = set()
-    if sighting.has("grad"):
-        shown |= {Role.DETACH, Role.DATA}
-    if sighting.has("device"):
-        shown.add(Role.CPU)
-    if (chain.detach is None or not sighting.has("grad")) and (chain.cpu is None or not sighting.has("device")):
-        return chain
-    return Chain(tuple(each._replace(role=Role.OTHER) if each.role in shown else each for each in chain.links))
 
 
 def _dtype(sighting: Sighting) -> str | None:
@@ -238,10 +213,8 @@ def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
     )
     if site is None:
         return f"this line converts {tensor}{raises}"
-    parameter = next((held.parameter[0] for held in sighting.held if held.parameter), None)
-    named = f", its parameter `{parameter}`" if parameter else ""
     function = spelt(site.node if isinstance(site, OperationSite) else site.call.func)
-    return f"`{function}` converts {tensor}{named}{raises}"
+    return f"`{function}` converts {tensor}{raises}"
 
 
 def _error(sighting: Sighting) -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed, SourceError
-from tonumpy.observed.sighting import OF_DEVICES, Sighting, Spot, held_of, together
-from tonumpy.observed.sites import Sites
+from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, together
 from tonumpy.own_files import is_own, read_own
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def _packed(entry: Entry) -> dict[str, object]:
         "refused": _packed_observed(sighting.observed) if sighting.is_refused else None,
         "bit": sighting.bit,
         "passed": _packed_observed(sighting.passed),
-        "held": sighting.held,
+        "held": [[names, None] for names in sighting.held],
     }
 
 
@@ -181,7 +180,7 @@ def _unpacked(said: dict[str, Any]) -> Entry:
     if observed is None or said["what"] not in _WHATS:
         raise ValueError("an entry that says nothing")
     spot = Spot(int(said["row"]), *(_number(said[name]) for name in Spot._fields[1:]))
-    held = tuple(held_of(each) for each in said["held"])
+    held = tuple(tuple((str(name), str(kind)) for name, kind in names) for names, _ in said["held"])
     bit = None if said["bit"] is None else str(said["bit"])
     sighting = Sighting(spot, said["what"], bool(said["method"]), refused is not None, bit, observed, held, passed)
     return Entry(str(said["line"]), int(said["indentation"]), sighting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.observed.sighting import NOT_HELD, Held, Spot, held_of
+from tonumpy.observed.sighting import Spot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ class Event(NamedTuple):
     times: int = 1
     own: int = -1
     is_direct: bool = False
-    held: Held = NOT_HELD
+    held: tuple[tuple[str, str], ...] = ()
 
     @property
     def what(self) -> What:
@@ -98,5 +98,5 @@ def event_of(fields: list[Any]) -> Event:
         shape=tuple(read.shape),
         stack=tuple(Call(*each) for each in read.stack),
         error=None if read.error is None else (read.error[0], read.error[1]),
-        held=held_of(read.held),
+        held=tuple((name, kind) for name, kind in read.held),
     )

@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import ast
 import functools
-import gc
-import inspect
 import linecache
 import os
 import site
 import sys
 import sysconfig
 import threading
-from collections import deque
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.boundary.foreign import lies_in_foreign
-from tonumpy.observed.sighting import Spot
-from tonumpy.observed.sites import is_at
+from tonumpy.observed.sighting import Spot, is_at
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import own_expressions, walk
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
 
 UNKNOWN = object()
 _MOST = 2_000  # items of a list or dict that are looked at
-_SEQUENCES = ("list", "range", "sorted", "str", "tuple")
 _TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
 _MAX_BYTES = 2_000_000  # of one file
 
@@ -92,8 +87,8 @@ def node_at(frame: FrameType, kind: type[ast.expr | ast.stmt]) -> ast.expr | ast
 
 
 def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
-    """The value of a name, an attribute, an item of a list or dict, or one of Python's own sequences that is made;
-    else UNKNOWN. Nothing of the program's own is called."""
+    """The value of a name, an attribute, or an item of a list or dict; else UNKNOWN. Nothing of the program's own is
+    called."""
     if isinstance(node, ast.Name):
         spaces = (frame.f_locals, frame.f_globals)
         return next((space[node.id] for space in spaces if node.id in space), UNKNOWN)
@@ -106,8 +101,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
         if type(held) in (list, tuple) and len(held) <= _MOST:
             held = dict(enumerate(held))
         return held.get(node.slice.value, UNKNOWN) if type(held) is dict else UNKNOWN
-    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
-    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
+    return UNKNOWN
 
 
 def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:
@@ -130,28 +124,6 @@ def _running(frame: FrameType) -> Iterator[ast.expr]:
         statement = max(near, key=lambda each: (each.lineno, each.col_offset))
         for expression in own_expressions(statement):
             yield from (each for each in walk(expression) if isinstance(each, ast.expr))
-
-
-def holder_of(tensor: object) -> Name:
-    """What holds a tensor that has no name: a list that a call has just given, or nothing at all."""
-    kinds = {type(each) for each in gc.get_referrers(tensor)}
-    return "", "items" if kinds & {list, tuple, set, frozenset, deque} else "values" if dict in kinds else "itself"
-
-
-def parameter_of(tensor: object, frame: FrameType) -> tuple[str, int | None, Kind] | None:
-    """The parameter of a function that has just been called, and its place among the arguments of the call, if it has
-    one; None where none holds the tensor."""
-    names, rest, named, values = inspect.getargvalues(frame)
-    more, keywords = values.get(rest or ""), values.get(named or "")  # the function may have bound them anew
-    count, first = (
-        frame.f_code.co_argcount,
-        int(names[:1] in (["self"], ["cls"])),
-    )
-    given = [(name, at - first if at < count else None, values.get(name)) for at, name in enumerate(names)][first:]
-    given += [(f"*{rest}", count - first + at, each) for at, each in enumerate(more if type(more) is tuple else ())]
-    given += [(name, None, value) for name, value in (keywords.items() if type(keywords) is dict else ())]
-    kinds = ((name, place, _kind(value, tensor)) for name, place, value in given)
-    return next(((name, place, kind) for name, place, kind in kinds if kind is not None), None)
 
 
 def _kind(value: object, tensor: object) -> Kind | None:

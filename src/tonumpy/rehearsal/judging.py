@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import SourceError
+from tonumpy.findings import Caller, Observed, SourceError
 from tonumpy.judgements import Judgement, judge_seen, span_of
-from tonumpy.observed.observed_conversions import seen_alone, seen_in
-from tonumpy.observed.sighting import OF_DEVICES
-from tonumpy.observed.sites import Sites
+from tonumpy.observed.observed_conversions import seen_in
+from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, together
 from tonumpy.pipeline import implicit_conversions, module_of
-from tonumpy.rehearsal.sightings import sightings_of
+from tonumpy.rehearsal.frames import is_own
 from tonumpy.text.candidates import ReturnSite, Site, call_span, is_in_row
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
@@ -22,12 +21,13 @@ from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tonumpy.config import Settings
     from tonumpy.engine.names.module import Module
     from tonumpy.findings import Finding, Position
-    from tonumpy.observed.sighting import Sighting
+    from tonumpy.observed.sighting import Spot, What
+    from tonumpy.rehearsal.events import Event
     from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
 
@@ -73,7 +73,7 @@ def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool
         try:
             source = source_of(_read(path, name), name)
             here = sightings.get(path, ())
-            files.append(_judged(source, settings_of(name), project, here, errors, fragile=fragile))
+            files.append(_judged(source, settings_of(name), project, here, fragile=fragile))
         except SourceError as error:
             if path in sightings:
                 errors.append(error)
@@ -81,14 +81,9 @@ def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool
 
 
 def shown_path(path: str) -> str:
-    """Relative to the folder at hand, where it is in there."""
+    """Relative to the folder at hand, where it is in there; else in full."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
-
-
-def is_outside(name: str) -> bool:
-    """True if a path is outside of the working folder: such a path is shown in full."""
-    return os.path.isabs(name)
 
 
 def _read(path: str, name: str) -> bytes:
@@ -99,38 +94,23 @@ def _read(path: str, name: str) -> bytes:
 
 
 def _judged(
-    source: Source,
-    settings: Settings,
-    project: Project,
-    sightings: Sequence[Sighting],
-    errors: list[SourceError],
-    *,
-    fragile: bool,
+    source: Source, settings: Settings, project: Project, sightings: Sequence[Sighting], *, fragile: bool
 ) -> JudgedFile:
-    """A defect of ours ends no report: it is added to the errors, and what was seen is told without it."""
+    """SourceError for a defect of ours, which ends no report."""
     project.begin_file()
-    module = module_of(source, settings, project)
     told = [each for each in sightings if each.is_fault and (fragile or not each.observed.is_fragile)]
     of_conversions = [each for each in sightings if each.what not in OF_DEVICES]
-    found, conversions, unreached = list[Judgement](), len(of_conversions), tuple[Place, ...]()
     try:
+        module = module_of(source, settings, project)
         found = judge_seen(module, settings, seen_in(module, told))
         conversions, unreached = reached_in(module, settings, of_conversions)
     except Exception as error:
-        errors.append(_defect(source.filename, error))
-        found = found or judge_seen(module, settings, [seen_alone(source, each) for each in told])
+        reason = f"internal error, please report it: {type(error).__name__}: {error}"
+        raise SourceError(source.filename, reason) from error
     kept = set(suppress(source, [judgement.finding for judgement in found]))
-    judgements = (judgement for judgement in found if judgement.finding in kept)
+    judgements = tuple(judgement for judgement in found if judgement.finding in kept)
     project.at_hand.clear()  # a project keeps the trees of others only
-    return JudgedFile(source, settings, tuple(sightings), tuple(judgements), conversions, unreached)
-
-
-def _defect(filename: str, error: Exception) -> SourceError:
-    import traceback  # only where there is a defect: start-up
-
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    return SourceError(filename, f"internal error, please report it: {type(error).__name__}: {error} ({place})")
+    return JudgedFile(source, settings, tuple(sightings), judgements, conversions, unreached)
 
 
 def reached_in(module: Module, settings: Settings, sightings: Sequence[Sighting]) -> tuple[int, tuple[Place, ...]]:
@@ -166,3 +146,81 @@ def _conversions(module: Module, settings: Settings, sites: Sites) -> Iterator[t
             what = f"`{other.function}`" if isinstance(other.site, Site) else "this"
             start = span_of(other, source)[0]
             yield other.site.call, Place(source.filename, start, f"{what} converted no tensor")
+
+
+_MOST_HELD = 20  # different ways in which a tensor came to one place
+
+
+def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
+    """By the absolute path of the file; without what happened in no code of the user's.
+
+    A call of `.numpy()` is kept apart from what else happens at the place: where only the row is known, that may be
+    elsewhere in it.
+    """
+    places: dict[tuple[str, Spot, What, bool], list[Event]] = {}
+    for each in events:
+        if each.own >= 0:
+            call = each.stack[each.own]
+            is_method = each.is_direct and each.way == "numpy"
+            places.setdefault((os.path.abspath(call.filename), call.spot, each.what, is_method), []).append(each)
+    found: dict[str, list[Sighting]] = {}
+    for (path, spot, what, is_method), each_time in places.items():
+        found.setdefault(path, []).append(_sighting(spot, what, each_time, is_method=is_method))
+    return {path: sorted(found[path], key=_order) for path in sorted(found)}
+
+
+def elsewhere(events: Iterable[Event]) -> list[Event]:
+    """The refusals in no code of the user's."""
+    return [each for each in events if each.own < 0 and each.is_refused]
+
+
+def _order(sighting: Sighting) -> tuple[int, ...]:
+    return tuple(-1 if part is None else part for part in sighting.spot)
+
+
+def _sighting(spot: Spot, what: What, events: list[Event], *, is_method: bool) -> Sighting:
+    refused = [each for each in events if each.is_refused]
+    unhandled = [each for each in refused if not each.is_handled]
+    fragile = [each for each in events if each.requires_grad and not each.is_grad_enabled]
+    passed = [each for each in events if not each.is_refused]
+    told = unhandled or refused or fragile or events
+    observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
+    held = dict.fromkeys(each.held for each in told if each.held)
+    return Sighting(
+        spot,
+        what,
+        is_method or what != "conversion",
+        bool(refused),
+        _bit(told),
+        observed,
+        tuple(held)[:_MOST_HELD],
+        _observed(passed) if passed else None,
+        bool(refused) and not unhandled,
+        told[0].about,
+    )
+
+
+def _observed(told: list[Event]) -> Observed:
+    return together([_of_event(each) for each in told])._replace(stack=_callers(told[0]))
+
+
+def _of_event(event: Event) -> Observed:
+    error, has_grad = ": ".join(event.error or ()), "grad" in event.reasons
+    facts = event.device, has_grad, event.dtype, event.layout, event.shape, event.times
+    return Observed(*facts, event.reasons, error)
+
+
+def _callers(event: Event) -> tuple[Caller, ...]:
+    """The calls of the user's code, and how that code was reached: not what runs it, as pytest does in thirty
+    frames."""
+    inner, outer = event.stack[: event.own + 1], event.stack[event.own + 1 :]
+    kept = [*inner, *(call for call in outer if is_own(call.filename))]
+    return tuple(Caller(call.filename, call.row, call.function) for call in kept)
+
+
+def _bit(told: list[Event]) -> str | None:
+    """Real numbers have no conjugate bit, and the imaginary part of a conjugate has the negative one."""
+    event = next((each for each in told if "bit" in each.reasons), None)
+    if event is None:
+        return None
+    return "conjugate" if "complex" in event.dtype else "negative"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tonumpy.findings import SourceError
 from tonumpy.text.sources import source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import CodeType
     from typing import Any
 
@@ -53,18 +53,10 @@ def names_of_ipython() -> dict[str, Any]:
 
 def place_in(filename: str, row: int) -> str:
     """A place in words: "learn.ipynb:cell 3:2" of a notebook that can be read, else "learn.py:2"."""
-    found = _cell_at(filename)
-    if found is None:
-        return f"{os.path.relpath(filename)}:{row}"
-    cell, first = found(row)
-    return f"{os.path.relpath(filename)}:cell {cell}:{row - first + 1}"
+    if filename.endswith(".ipynb"):
+        from tonumpy.text.notebooks import Notebook  # start-up
 
-
-def _cell_at(filename: str) -> Callable[[int], tuple[int, int]] | None:
-    from tonumpy.text.notebooks import Notebook  # start-up
-
-    try:
-        with open(filename, "rb") as stream:
-            return Notebook(stream.read(), filename).cell_at
-    except (OSError, SourceError):
-        return None
+        with suppress(OSError, SourceError), open(filename, "rb") as stream:
+            cell, first = Notebook(stream.read(), filename).cell_at(row)
+            return f"{os.path.relpath(filename)}:cell {cell}:{row - first + 1}"
+    return f"{os.path.relpath(filename)}:{row}"

@@ -43,6 +43,7 @@ class NotStartedError(Exception):
 def main(arguments: list[str]) -> None:
     from tonumpy.rehearsal.following import Ending, order_of  # start-up
     from tonumpy.rehearsal.frames import failure_of, in_one_line  # start-up
+    from tonumpy.rehearsal.notebook import place_in  # start-up
 
     order, ending, process = order_of(arguments[0]), Ending(), os.getpid()
     atexit.register(ending.end)
@@ -63,7 +64,7 @@ def main(arguments: list[str]) -> None:
         raise
     except BaseException as error:
         failure = failure_of(error)
-        place = "" if failure[1] is None else f" at {_place(*failure[1])}"
+        place = "" if failure[1] is None else f" at {place_in(*failure[1])}"
         text = in_one_line(str(error))
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
@@ -75,14 +76,6 @@ def main(arguments: list[str]) -> None:
         else:
             sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
-
-
-def _place(filename: str, row: int) -> str:
-    if not filename.endswith(".ipynb"):
-        return f"{os.path.relpath(filename)}:{row}"
-    from tonumpy.rehearsal.notebook import place_in  # start-up
-
-    return place_in(filename, row)
 
 
 def _begun(ending: Ending, text: str) -> Recorder:

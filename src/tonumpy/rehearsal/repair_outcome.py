@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tonumpy.judgements import Judgement
     from tonumpy.observed.sighting import Sighting
     from tonumpy.rehearsal.process import Ended
-    from tonumpy.rehearsal.spool import Run
     from tonumpy.text.source import Source
 
 _INTERRUPTS = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
@@ -80,19 +79,14 @@ def repaired(source: Source, judgements: Sequence[Judgement]) -> RepairedFile:
     return RepairedFile(source, tuple(judgements), edits, apply_edits(source, edits))
 
 
-class TakenBack(NamedTuple):
-    """A finding whose repair is gone again, at its place in the text as it is now, and how the program ended then."""
-
-    finding: Finding
-    how: str
-
-
 class Outcome(NamedTuple):
-    """The findings whose repair stands, those that ran again and those that did not, and what was taken back."""
+    """The findings whose repair stands, those that ran again and those that did not, and those whose repairs are gone
+    again, at their places in the text as it is now, with how the program ended then."""
 
     ran: tuple[Finding, ...]
     unreached: tuple[Finding, ...] = ()
-    taken_back: tuple[TakenBack, ...] = ()
+    taken_back: tuple[Finding, ...] = ()
+    how: str = ""
 
 
 def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
@@ -100,9 +94,9 @@ def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
 
     One that its user ends is not broken, and one that stops at each refused conversion goes on to the next.
     """
-    if again.code == 0 or _is_interrupted(again) or (stops and _is_at_refusal(again.run)):
-        return False
-    return _end(first) != _end(again)
+    failure = again.run.failure
+    is_next = stops and failure is not None and failure.kind in ("TypeError", "RuntimeError")
+    return again.code != 0 and not _is_interrupted(again) and not is_next and _end(first) != _end(again)
 
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
@@ -122,17 +116,6 @@ def how_it_ended(ended: Ended) -> str:
 
 def _is_interrupted(ended: Ended) -> bool:
     return ended.code == _INTERRUPTED or (ended.code < 0 and -ended.code in _INTERRUPTS)
-
-
-def _is_at_refusal(run: Run) -> bool:
-    """True if it was a refused conversion that ended the program."""
-    for event in run.events:
-        if run.failure is not None and event.is_refused and event.own >= 0 and event.error is not None:
-            call = event.stack[event.own]
-            place = os.path.abspath(call.filename), call.row
-            if (event.error[0], place) == (run.failure.kind, run.failure.place):
-                return True
-    return False
 
 
 def _end(ended: Ended) -> tuple[int, str, str]:

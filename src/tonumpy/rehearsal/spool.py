@@ -15,9 +15,8 @@ from multiprocessing.util import register_after_fork
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import open_to_append
-from tonumpy.observed.sighting import NOT_HELD, Held
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of, parameter_of
+from tonumpy.rehearsal.frames import is_of_torch, is_own, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.rehearsal.events import Event
+    from tonumpy.rehearsal.frames import Name
 
 
 class Failure(NamedTuple):
@@ -35,18 +35,11 @@ class Failure(NamedTuple):
     place: tuple[str, int] | None
 
 
-class Missed(NamedTuple):
-    """A process that imported torch and was not rehearsed: its command, and why."""
-
-    command: str
-    reason: str
-
-
 class Run(NamedTuple):
     """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
 
     `problems` are failures of our own, which did not end the program. `children` is how many other processes with torch
-    were rehearsed.
+    were rehearsed, and `missed` has the commands of those that were not, and why.
     """
 
     events: tuple[Event, ...]
@@ -55,7 +48,7 @@ class Run(NamedTuple):
     problems: tuple[str, ...]
     failure: Failure | None = None
     children: int = 0
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[tuple[str, str], ...] = ()
 
 
 def read_run(folder: str) -> Run:
@@ -63,7 +56,7 @@ def read_run(folder: str) -> Run:
     files: set[str] = set()
     problems: dict[str, None] = {}
     processes: dict[int, bool] = {}
-    missed: list[Missed] = []
+    missed: list[tuple[str, str]] = []
     ended, failure = "", None
     for name in sorted(os.listdir(folder)):
         if name.startswith("events-"):
@@ -78,7 +71,7 @@ def read_run(folder: str) -> Run:
                 elif "problem" in told:
                     problems[str(told["problem"])] = None
                 elif "missed" in told:
-                    missed.append(Missed(*map(str, told["missed"])))
+                    missed.append((told["missed"][0], told["missed"][1]))
                 elif "process" in told:  # one that becomes another program is known already
                     processes[told["process"]] = processes.get(told["process"], False) or told["is_first"]
                 elif "files" in told:
@@ -103,7 +96,6 @@ def _lines(path: str) -> list[Any]:
 
 
 MOST_FRAMES = 40  # of a stack that are kept
-_OURS = os.path.join(os.path.dirname(__file__), "")  # stands between a call of a library and its function
 
 
 class Recorder:
@@ -161,7 +153,7 @@ class Recorder:
             is_direct=own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own]),
         )
         if own >= 0 and tensor is not None:
-            told = told._replace(held=self._held(event, tensor, event.stack[own].filename))
+            told = told._replace(held=_held(tensor, event.stack[own].filename))
         with self._lock:
             number = self._known.setdefault(key, len(self._known))
             self._write(told if number == len(self._known) - 1 else number)
@@ -186,18 +178,10 @@ class Recorder:
         if is_held:
             self._lock.release()
 
-    def _held(self, event: Event, tensor: object, filename: str) -> Held:
-        """By whom, in the innermost frame of a file that still stands, and in the one that it called."""
-        inner: FrameType | None = None
-        frame: FrameType | None = sys._getframe(3)
-        while frame is not None and frame.f_code.co_filename != filename:
-            inner = inner if frame.f_code.co_filename.startswith(_OURS) else frame
-            frame = frame.f_back
-        if frame is None:
-            return NOT_HELD
-        names, parameter = names_of(tensor, frame), None
-        if inner is not None and not is_of_torch(inner.f_code.co_filename):
-            parameter = parameter_of(tensor, inner)
-        if event.way == "array" and event.is_refused and parameter is None and not names:
-            names = (holder_of(tensor),)
-        return Held(names, parameter)
+
+def _held(tensor: object, filename: str) -> tuple[Name, ...]:
+    """What holds it, in the innermost frame of a file that still stands."""
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None and frame.f_code.co_filename != filename:
+        frame = frame.f_back
+    return () if frame is None else names_of(tensor, frame)

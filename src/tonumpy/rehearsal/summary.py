@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.sightings import elsewhere
+from tonumpy.rehearsal.judging import elsewhere
 from tonumpy.report import is_fixable
 from tonumpy.text.visible import visible, visible_path
 
@@ -50,7 +50,7 @@ def summary_of(
 
 def _of_repairs(repairs: Outcome, left: int) -> list[str]:
     """The lines about repairs: what was taken back, what stands, and of that what has not run again."""
-    lines = [f"{_place(each.finding)} taken back: the program then {visible(each.how)}" for each in repairs.taken_back]
+    lines = [f"{_place(each)} taken back: the program then {visible(repairs.how)}" for each in repairs.taken_back]
     lines += [f"{_place(each)} repaired, and did not run again" for each in repairs.unreached]
     if not repairs.ran and not repairs.unreached:
         return [*lines, f"Nothing repaired, {left} left."]
@@ -102,7 +102,7 @@ def _problems(run: Run) -> list[str]:
 
 def _processes(run: Run) -> list[str]:
     """How many there were beside the program's own, and those of which nothing is known."""
-    lines = [f"Not rehearsed: `{visible(each.command)}` ({visible(each.reason)})." for each in run.missed]
+    lines = [f"Not rehearsed: `{visible(command)}` ({visible(reason)})." for command, reason in run.missed]
     total = run.children + len(run.missed)
     if total:
         were = f"{run.children} {'was' if run.children == 1 else 'were'}"

@@ -30,7 +30,7 @@ from tonumpy.rehearsal.standin.marks import STATE
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
-from tonumpy.rehearsal.standin.reporting import Refusals
+from tonumpy.rehearsal.standin.reporting import Reports
 from tonumpy.rehearsal.standin.tensors_as_keys import Taken
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
     """
     if device not in KINDS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(KINDS)}")
-    patches, reports = Patches(), Refusals(observer, stop=stop)
+    patches, reports = Patches(), Reports(observer, stop=stop)
     mixing, copies, gradients = Mixing(reports), Copies(reports), Gradients(reports)
 
     def look(name: str, args: Any, tensors: list[Any], found: list[Mark]) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.marks import Mark
     from tonumpy.rehearsal.standin.patches import Patches
     from tonumpy.rehearsal.standin.pending_copies import Copies
-    from tonumpy.rehearsal.standin.reporting import Refusals
+    from tonumpy.rehearsal.standin.reporting import Reports
 
 _numpy = Base.numpy
 _dlpack = Tensor.__dlpack__
@@ -47,7 +47,7 @@ class _PerThread(threading.local):
 class Conversions:
     """Replaces torch's own conversions."""
 
-    def __init__(self, reports: Refusals, note: Callable[[Event], None], copies: Copies) -> None:
+    def __init__(self, reports: Reports, note: Callable[[Event], None], copies: Copies) -> None:
         self._reports = reports
         self._note = note  # is given each that is not refused
         self._copies = copies
@@ -243,6 +243,8 @@ class Sharing:
         """An array was made; tell of the earlier ones if what they hold has been overwritten."""
         if tensor.is_inference() or tensor.is_conj() or tensor.is_neg():
             return  # without a count of writes, or a copy
+        if len(self._by_memory) > 1000:
+            self._by_memory.clear()
         address, version = tensor.data_ptr(), tensor._version
         kept = [each for each in self._by_memory.get(address, ()) if each.array() is not None]
         stale = {each.version for each in kept if each.version != version}
@@ -252,7 +254,3 @@ class Sharing:
         if not any(each.version == version for each in kept):
             kept.append(_Kept(weakref.ref(array), version, event))
         self._by_memory[address] = kept[-8:]
-        if len(self._by_memory) > 1000:
-            self._by_memory = {
-                key: each for key, each in self._by_memory.items() if any(one.array() is not None for one in each)
-            }

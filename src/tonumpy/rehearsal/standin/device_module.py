@@ -12,7 +12,7 @@ import torch.cuda.nccl
 
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.marks import STATE, mark_of, on_device
-from tonumpy.rehearsal.standin.streams import Event, Stream, StreamContext
+from tonumpy.rehearsal.standin.streams import Event, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ _CUDA, _CUDNN, _NCCL = "12.8", 91002, (2, 27, 3)  # versions of the year of torc
 _MEMORY = 16 * 2**30
 _NOTHING = """ipc_collect reset_accumulated_memory_stats reset_peak_memory_stats reset_max_memory_allocated
     reset_max_memory_cached empty_cache set_per_process_memory_fraction set_sync_debug_mode _record_memory_history
-    _set_allocator_settings _dump_snapshot _sleep""".split()
+    _set_allocator_settings _dump_snapshot _sleep empty_host_cache""".split()
 _ZERO = """utilization memory_usage device_memory_used initial_seed get_sync_debug_mode temperature power_draw
     clock_rate memory_allocated current_allocated_memory max_memory_allocated memory_reserved memory_cached
     driver_allocated_memory max_memory_reserved max_memory_cached current_blas_handle""".split()
@@ -108,8 +108,8 @@ def answers() -> dict[str, Any]:
         "device_of": _DeviceOf,
         "Stream": Stream,
         "Event": Event,
-        "stream": StreamContext,
-        "StreamContext": StreamContext,
+        "stream": streams.stream,
+        "StreamContext": streams.stream,
         "default_stream": lambda device=None: streams.default(_number(device)),
         "current_stream": lambda device=None: streams.current(_number(device)),
         "set_stream": streams.set_current,
@@ -198,8 +198,6 @@ def _seeds() -> dict[str, Any]:
 
 def patch(patches: Patches) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
-    for kind in (Stream, Event):
-        patches.replace(kind, "device", property(lambda self: torch.device(STATE.kind, self.device_index)))
     found = answers()
     module = getattr(torch, STATE.kind, None)
     if module is None:
@@ -263,24 +261,18 @@ def _patch_backends(patches: Patches) -> None:
 
 def _patch_accelerator(patches: Patches, found: dict[str, Any]) -> None:
     accelerator = getattr(torch, "accelerator", None)
-    if accelerator is None:
-        return
-    kind = torch.device(STATE.kind)
-    of_its_own: dict[str, Any] = {
-        "is_available": _is_available,
-        "device_count": _count,
-        "current_accelerator": _constant("current_accelerator", kind),
+    of_its_own = {
+        "current_accelerator": _constant("current_accelerator", torch.device(STATE.kind)),
         "current_device_index": found["current_device"],
         "current_device_idx": found["current_device"],
         "set_device_index": found["set_device"],
         "set_device_idx": found["set_device"],
         "device_index": found["device"],
         "get_memory_info": found["mem_get_info"],
-        "empty_host_cache": _constant("empty_host_cache", None),
     }
-    for name in vars(accelerator):
-        if name in of_its_own or (name in found and name.islower()):
-            patches.replace(accelerator, name, of_its_own.get(name) or found[name])
+    for name, answer in (found | of_its_own).items():
+        if name.islower() and name in vars(accelerator or object):
+            patches.replace(accelerator, name, answer)
 
 
 def _constant(name: str, value: Any) -> Callable[..., Any]:

@@ -140,15 +140,13 @@ def ordinal_error(kind: str) -> Exception:
 
 def visible(said: str | None, count: int) -> int:
     """How many of `count` devices CUDA_VISIBLE_DEVICES shows: those up to the first that does not exist."""
-    if said is None:
-        return count
-    found = dict[str, None]()
-    for each in said.split(","):
-        word = each.strip()
-        if not ((word.isdecimal() and int(word) < count) or word.startswith(("GPU-", "MIG-"))):
-            break
-        found[word] = None
-    return min(len(found), count)
+    words = [] if said is None else [each.strip() for each in said.split(",")]
+    wrong = (
+        at
+        for at, word in enumerate(words)
+        if not ((word.isdecimal() and int(word) < count) or word.startswith(("GPU-", "MIG-")))
+    )
+    return count if said is None else len(set(words[: next(wrong, len(words))]))
 
 
 Tensor = torch.Tensor

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tonumpy.rehearsal.standin.marks import Mark
     from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Refusals
+    from tonumpy.rehearsal.standin.reporting import Reports
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
 _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the stack while gradients are computed
@@ -31,7 +31,7 @@ _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the 
 class Mixing:
     """Refuses what real hardware refuses."""
 
-    def __init__(self, reports: Refusals) -> None:
+    def __init__(self, reports: Reports) -> None:
         self._reports = reports
 
     def patch(self, patches: Patches) -> None:

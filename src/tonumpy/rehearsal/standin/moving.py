@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
+from tonumpy.rehearsal.standin.factories import check_dtype
 from tonumpy.rehearsal.standin.marks import CPU, HOST, PLAIN_TYPES, STATE, Base, Tensor, mark_of, note_origin, on, put
-from tonumpy.rehearsal.standin.refusals import check_dtype
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches

@@ -19,7 +19,7 @@ import torch.utils._device as default_device
 from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.factories import factory, generator_for
+from tonumpy.rehearsal.standin.factories import factory, generator_for, refusing
 from tonumpy.rehearsal.standin.marks import (
     CPU,
     HOST,
@@ -38,7 +38,6 @@ from tonumpy.rehearsal.standin.marks import (
     storage_of,
     tensors_in,
 )
-from tonumpy.rehearsal.standin.refusals import refusing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.observed.sites import is_at
+from tonumpy.observed.sighting import is_at
 from tonumpy.rehearsal.events import Call, Event
 from tonumpy.rehearsal.frames import is_own, place_of, tree_of
 from tonumpy.text.names import last_name
@@ -41,12 +41,15 @@ _OWN = os.path.join(Path(__file__).parents[2], "")
 
 
 class Reports:
-    """Makes events of what happens to tensors, for the observer of a run.
+    """Makes events of what happens to tensors, for the observer of a run, and raises where the user's own code handles
+    what real hardware refuses.
 
     It keeps the calls that it has made for stacks: most conversions are made again and again."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: Observer, *, stop: bool) -> None:
         self.observer = observer
+        self._stop = stop  # at each refusal
+        self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
         # By the identity of the code, as it is equal to the same code of another file; it lives as long as its entry.
         self._calls: dict[tuple[int, int], tuple[CodeType, Call | None]] = {}
 
@@ -84,6 +87,39 @@ class Reports:
         """Tell of what is wrong without an error, in words."""
         with guarded(f"{way} is not told of"):
             self.observer(self.event(tensor, way, frame)._replace(about=words), tensor)
+
+    def refuse(
+        self, tensor: Any, way: Way, reasons: tuple[Reason, ...], error: Exception, about: Callable[[], str] = str
+    ) -> None:
+        is_handled = False
+        with guarded(f"a refusal ({way}) is not told of"):
+            is_handled = self._handles(type(error))
+            told = self.event(tensor, way)._replace(reasons=reasons, error=(type(error).__name__, str(error)))
+            self.observer(told._replace(is_handled=is_handled, about=about()), tensor)
+        if self._stop or is_handled:
+            raise error
+
+    def _handles(self, error: type[BaseException]) -> bool:
+        """True if the code that called, or what called that, handles an error of this type."""
+        frame: FrameType | None = sys._getframe(1)
+        is_nearest = True
+        while frame is not None:
+            if is_own(frame.f_code.co_filename):
+                found = _is_handled(self._path(frame), error, frame, is_nearest=is_nearest)
+                if found is not None:
+                    return found
+                is_nearest = False
+            frame = frame.f_back
+        return False
+
+    def _path(self, frame: FrameType) -> list[ast.AST]:
+        """The nodes from the module down to what the frame is at; empty where its file cannot be read."""
+        filename = frame.f_code.co_filename
+        key = (frame.f_code, filename, frame.f_lasti)
+        if key not in self._paths:
+            tree = tree_of(filename)
+            self._paths[key] = [] if tree is None else _path_in(tree, frame)
+        return self._paths[key]
 
 
 def _call(frame: FrameType) -> Call | None:
@@ -139,48 +175,6 @@ def patch(patches: Patches) -> None:
 
 
 _GENERAL = (Exception, BaseException)
-
-
-class Refusals(Reports):
-    """Tells of what real hardware refuses, too, and raises the error where the user's own code handles it."""
-
-    def __init__(self, observer: Observer, *, stop: bool) -> None:
-        super().__init__(observer)
-        self._stop = stop  # at each
-        self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
-
-    def refuse(
-        self, tensor: Any, way: Way, reasons: tuple[Reason, ...], error: Exception, about: Callable[[], str] = str
-    ) -> None:
-        is_handled = False
-        with guarded(f"a refusal ({way}) is not told of"):
-            is_handled = self._handles(type(error))
-            told = self.event(tensor, way)._replace(reasons=reasons, error=(type(error).__name__, str(error)))
-            self.observer(told._replace(is_handled=is_handled, about=about()), tensor)
-        if self._stop or is_handled:
-            raise error
-
-    def _handles(self, error: type[BaseException]) -> bool:
-        """True if the code that called, or what called that, handles an error of this type."""
-        frame: FrameType | None = sys._getframe(1)
-        is_nearest = True
-        while frame is not None:
-            if is_own(frame.f_code.co_filename):
-                found = _is_handled(self._path(frame), error, frame, is_nearest=is_nearest)
-                if found is not None:
-                    return found
-                is_nearest = False
-            frame = frame.f_back
-        return False
-
-    def _path(self, frame: FrameType) -> list[ast.AST]:
-        """The nodes from the module down to what the frame is at; empty where its file cannot be read."""
-        filename = frame.f_code.co_filename
-        key = (frame.f_code, filename, frame.f_lasti)
-        if key not in self._paths:
-            tree = tree_of(filename)
-            self._paths[key] = [] if tree is None else _path_in(tree, frame)
-        return self._paths[key]
 
 
 def _path_in(tree: ast.Module, frame: FrameType) -> list[ast.AST]:

@@ -26,10 +26,18 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
 
 
-class Stream:
+class _OfDevice:
+    device_index: int
+
+    @property
+    def device(self) -> torch.device:
+        """Where it belongs."""
+        return torch.device(STATE.kind, self.device_index)
+
+
+class Stream(_OfDevice):
     """A queue. What it is given has always been done."""
 
-    device: Any = None  # set to the stand-in below
     _numbers = iter(range(1, 2**62))
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
@@ -79,10 +87,8 @@ class Stream:
         _leave()
 
 
-class Event:
+class Event(_OfDevice):
     """A moment."""
-
-    device: Any = None  # set to the stand-in below
 
     def __init__(self, enable_timing: bool = False, **options: Any) -> None:
         del enable_timing, options
@@ -116,18 +122,9 @@ class Event:
         return True
 
 
-class StreamContext:
+def stream(stream: Any = None) -> Stream:
     """`with torch.cuda.stream(...)`."""
-
-    def __init__(self, stream: Any = None) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> Any:
-        _enter(self.stream or current())
-        return self.stream
-
-    def __exit__(self, *error: object) -> None:
-        _leave()
+    return stream or current()
 
 
 def _index(device: Any) -> int:

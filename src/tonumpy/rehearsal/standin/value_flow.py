@@ -1,7 +1,7 @@
 """Two places of a run -> whether the texts show that what one of them gave came to the other.
 
 By names alone, and in the order of no statement, as the search for lost gradients in a text does. A place is a stack;
-between the functions in it a value goes by arguments and by what is returned.
+out of the functions in it a value goes by what they return, and into them by any argument.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tonumpy.detectors.array_flow import MAX_PASSES, parts_that_make, targets_with_values
-from tonumpy.observed.sites import is_near
+from tonumpy.observed.sighting import is_near
 from tonumpy.rehearsal.frames import tree_of
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tonumpy.rehearsal.events import Call
 
@@ -38,20 +38,13 @@ def reaches(source: Stack, target: Stack) -> bool:
         function = _function(call)
         if function is None or not (call.function in _OF_EXPRESSIONS or function.gives(_nodes_at(function, call))):
             return False
-    nodes, names = _nodes_at(_function(source[-level - 1]), source[-level - 1]), set[str]()
-    inner = target[: len(target) - level][::-1]
-    for call, following in zip(inner, (*inner[1:], None), strict=True):
-        function = _function(call)
-        if function is None or not (nodes or names):
-            return False
-        names = function.made_of(nodes, names)
-        ends = _expressions_at(function, call)
-        if following is None:
-            return any(_holds(part, nodes, names) for end in ends for part in children_of(end))
-        if following.function not in _OF_EXPRESSIONS:
-            called = _function(following)
-            nodes, names = set(), called.parameters(ends, nodes, names) if called is not None else set()
-    return False
+    # Into the functions of the target it is not followed: what they are given comes to the call there.
+    made, call = source[-level - 1], target[-level - 1]
+    nodes, function = _nodes_at(_function(made), made), _function(call)
+    if function is None or not nodes:
+        return False
+    names = function.made_of(nodes, set())
+    return any(_holds(part, nodes, names) for end in _expressions_at(function, call) for part in children_of(end))
 
 
 def _meeting(source: Stack, target: Stack) -> int | None:
@@ -119,21 +112,6 @@ class _Function:
         """True if what it returns holds one of the nodes."""
         names = self.made_of(nodes, set())
         return any(_holds(value, nodes, names) for value in self._returned)
-
-    def parameters(self, calls: Iterable[ast.AST], nodes: set[int], names: set[str]) -> set[str]:
-        """The parameters that are given what is made of the nodes and names, where one of these calls called this
-        function."""
-        if isinstance(self.root, ast.Module):
-            return set()
-        arguments = self.root.args
-        own = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-        own = own[1:] if own[:1] in (["self"], ["cls"]) else own
-        found = set()
-        for call in calls:
-            if isinstance(call, ast.Call):
-                found |= {name for name, value in zip(own, call.args, strict=False) if _holds(value, nodes, names)}
-                found |= {each.arg for each in call.keywords if each.arg and _holds(each.value, nodes, names)}
-        return found
 
 
 def _nodes_at(function: _Function | None, call: Call) -> set[int]:
