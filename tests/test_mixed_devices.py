@@ -73,6 +73,8 @@ there == here  # TNP109
 (net(x).argmax(1) == labels).sum()  # TNP109
 torch.add(here, 1, out=torch.empty(3, device=device))  # TNP109
 square = torch.ones(3, device=device, requires_grad=True)
+(square * 2).backward(here)  # TNP109
+torch.autograd.grad([square * 2], [square], [here])  # TNP109
 Square.apply(square).sum().backward()
 try:
     there * here
@@ -115,6 +117,7 @@ nn.MultiheadAttention(4, 2).to(device)(torch.ones(3, 1, 4, device=device), *[tor
 nn.Embedding(3, 2).to(device)(torch.tensor([1], device=device))
 torch.distributions.Normal(torch.zeros(2, device=device), 1.0).sample() * torch.tensor(0.5)
 torch.multinomial(torch.ones(3, device=device), 2)
+torch.ones(3, device=device, requires_grad=True).sum().backward(torch.tensor(1.0))
 """
 
 

@@ -176,3 +176,4 @@ def test_what_belongs_to_the_device_answers(tmp_path: Path) -> None:
     done = run(DEVICE, tmp_path)
     assert (done.code, done.output) == (0, DEVICE_SAYS), done.errors
     assert "Failed to record" not in done.errors and "a replay computes nothing" in done.errors
+    assert done.told == ()  # nor of what moves between forward and backward: C++ meets it out of sight

@@ -72,7 +72,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         operators.patch(patches, look)
         factories.patch(patches, devices)
         moving.patch(patches)
-        autograd.patch(patches)
+        autograd.patch(patches, look)
         compilers.patch(patches)
         processes.patch(patches)
         # What is reported.

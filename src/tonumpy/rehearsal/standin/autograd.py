@@ -27,12 +27,13 @@ from tonumpy.rehearsal.standin.marks import (
 )
 
 if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.operators import Look
     from tonumpy.rehearsal.standin.patches import Patches
 
 
-def patch(patches: Patches) -> None:
-    """Watch these places until `patches` are restored."""
-    _patch_engine(patches)
+def patch(patches: Patches, look: Look) -> None:
+    """Watch these places until `patches` are restored; `look` sees gradients that lie elsewhere than their tensors."""
+    _patch_engine(patches, look)
     _patch_gradients(patches)
     patches.around(BackwardCFunction, "apply", _run_function)
     patches.around(BackwardHook, "__init__", _begin_hook)
@@ -47,12 +48,15 @@ def _begin_hook(begin: Any, hook: Any, module: Any, user_hooks: Any, user_pre_ho
     begin(hook, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
 
 
-def _patch_engine(patches: Patches) -> None:
+def _patch_engine(patches: Patches, look: Look) -> None:
     run = torch.autograd.graph._engine_run_backward
 
     @functools.wraps(run)
     def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
         roots = [mark_of(each) for each in tensors_in(outputs)]
+        for each, gradient in zip(outputs, args[0], strict=False):
+            if isinstance(each, Tensor) and isinstance(gradient, Tensor):
+                look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
         stack = STATE.here.backward
         stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
         try:
