@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.options.error_on_missing_interpreters = False
@@ -23,10 +25,13 @@ def floor(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def older_torch(session: nox.Session) -> None:
-    """The stand-in on an older torch; the other sessions have the newest that is supported."""
+    """The stand-in, and programs that are rehearsed from their start to the report, on an older torch; the other
+    sessions have the newest that is supported."""
     session.install("-e", ".[test]")
     session.install("torch==2.6.0")
-    session.run("pytest", "--slow", "tests/test_standin.py")
+    names = "standin*", "rehears*", "mixed_devices", "unfinished_copies", "taken", "children", "sent_tensors"
+    tests = (str(path) for name in names for path in sorted(Path("tests").glob(f"test_{name}.py")))
+    session.run("pytest", "--slow", *tests)
 
 
 @nox.session

@@ -105,7 +105,7 @@ DEVICE = """
 
     cache = torch.backends.cuda.cufft_plan_cache
     cache.max_size = 10
-    cache[0].clear()
+    cache.clear()
     stats = torch.cuda.memory_stats()
     print(cache.max_size, stats["allocated_bytes.all.current"], stats.get("nothing"), torch.cuda.memory._snapshot())
     print(torch.backends.cudnn.is_available(), torch.backends.cudnn.version() > 8000, len(torch.cuda.nccl.version()))

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
 from standin_runs import run
 
 PACKED = """
@@ -83,7 +84,8 @@ REFUSED = """
     said(["batches(shuffle=True)", "len(random_split(range(4), [2, 2]))"])
 """
 _HOST = "RuntimeError Expected a 'cuda' device type for generator but found 'cpu'\n"
-_BEYOND = "AcceleratorError CUDA error: invalid device ordinal\n"
+KIND = getattr(torch, "AcceleratorError", RuntimeError).__name__  # the former since torch 2.8
+_BEYOND = f"{KIND} CUDA error: invalid device ordinal\n"
 REFUSED_SAY = f"""\
 cuda:7 cuda:0 cuda:0
 {_BEYOND * 6}AssertionError Invalid device id

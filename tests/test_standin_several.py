@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
 from standin_runs import run
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ REFUSED = """
 """
 TWO = "RuntimeError Expected all tensors to be on the same device, but found at least two devices, "
 FIRST, SECOND = f"{TWO}cuda:1 and cuda:0!\n", f"{TWO}cuda:0 and cuda:1!\n"
-BEYOND = "AcceleratorError CUDA error: invalid device ordinal\n"
+KIND = getattr(torch, "AcceleratorError", RuntimeError).__name__  # the former since torch 2.8
+BEYOND = f"{KIND} CUDA error: invalid device ordinal\n"
 REFUSED_SAY = (
     FIRST + SECOND + FIRST * 8 + "no error cuda:1\n" + BEYOND * 6
     + "AssertionError Invalid device id\nno error cuda:2\n" + f"{TWO}cuda:0 and cpu!\n"

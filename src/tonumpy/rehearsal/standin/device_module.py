@@ -58,9 +58,6 @@ class _Silent:
     def __getattr__(self, name: str) -> Any:
         return _constant(name, 0)
 
-    def __getitem__(self, device: Any) -> _Silent:
-        return self
-
 
 def _patch_libraries(patches: Patches) -> None:
     """Let them answer until `patches` are restored."""

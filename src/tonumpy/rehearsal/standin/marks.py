@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from dataclasses import dataclass
+from itertools import takewhile
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -140,13 +141,13 @@ def ordinal_error(kind: str) -> Exception:
 
 def visible(said: str | None, count: int) -> int:
     """How many of `count` devices CUDA_VISIBLE_DEVICES shows: those up to the first that does not exist."""
-    words = [] if said is None else [each.strip() for each in said.split(",")]
-    wrong = (
-        at
-        for at, word in enumerate(words)
-        if not ((word.isdecimal() and int(word) < count) or word.startswith(("GPU-", "MIG-")))
-    )
-    return count if said is None else len(set(words[: next(wrong, len(words))]))
+    if said is None:
+        return count
+
+    def is_there(word: str) -> bool:
+        return (word.isdecimal() and int(word) < count) or word.startswith(("GPU-", "MIG-"))
+
+    return min(count, len(set(takewhile(is_there, map(str.strip, said.split(","))))))
 
 
 Tensor = torch.Tensor

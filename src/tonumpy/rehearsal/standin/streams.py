@@ -70,7 +70,7 @@ class Stream(_OfDevice):
         return True
 
     def is_capturing(self) -> bool:
-        """True if a graph is being captured."""
+        """True if a graph is being captured; optimizers ask."""
         return False
 
     def record_event(self, event: Any = None) -> Any:

@@ -76,7 +76,6 @@ def reads_item(frame: FrameType) -> bool:
 
 
 def indexed(frame: FrameType) -> Any:
-    """The object that is indexed there, where that is a name, an attribute of one, or one of Python's own sequences
-    that is made there; else UNKNOWN."""
+    """The object that is indexed there, where that is a name or an attribute of one; else UNKNOWN."""
     node = node_at(frame, ast.Subscript)
     return value_of(node.value, frame) if isinstance(node, ast.Subscript) else UNKNOWN
