@@ -108,6 +108,7 @@ def _within(node: ast.expr, kind: str, named: dict[str, str]) -> list[Given]:
     left = found or [part for part in parts if _may_hold(part, named)]
     if (found or len(left) == 1) and not any(isinstance(part, ast.Starred) for part in left):
         return [Given(part, None, bool(kind or found)) for part in left]
+    kind = kind or ("items" if isinstance(node, (ast.List, ast.Tuple)) else "")  # what is written out has it
     return [Given(node, _CONTAINERS.get(kind), kind == "itself" and not parts)]
 
 

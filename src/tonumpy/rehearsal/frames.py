@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import linecache
 import os
 import site
@@ -124,6 +125,12 @@ def _running(frame: FrameType) -> Iterator[ast.expr]:
         statement = max(near, key=lambda each: (each.lineno, each.col_offset))
         for expression in own_expressions(statement):
             yield from (each for each in walk(expression) if isinstance(each, ast.expr))
+
+
+def holder_of(tensor: object) -> Name:
+    """What holds a tensor that has no name: a list that a call has just given, or nothing at all."""
+    kinds = {type(each) for each in gc.get_referrers(tensor)}
+    return "", "items" if kinds & {list, tuple, set, frozenset} else "values" if dict in kinds else "itself"
 
 
 def _kind(value: object, tensor: object) -> Kind | None:

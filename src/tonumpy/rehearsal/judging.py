@@ -169,11 +169,6 @@ def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
     return {path: sorted(found[path], key=_order) for path in sorted(found)}
 
 
-def elsewhere(events: Iterable[Event]) -> list[Event]:
-    """The refusals in no code of the user's."""
-    return [each for each in events if each.own < 0 and each.is_refused]
-
-
 def _order(sighting: Sighting) -> tuple[int, ...]:
     return tuple(-1 if part is None else part for part in sighting.spot)
 

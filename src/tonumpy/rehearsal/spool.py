@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import open_to_append
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.frames import is_of_torch, is_own, names_of
+from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,7 +153,7 @@ class Recorder:
             is_direct=own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own]),
         )
         if own >= 0 and tensor is not None:
-            told = told._replace(held=_held(tensor, event.stack[own].filename))
+            told = told._replace(held=_held(event, tensor, event.stack[own].filename))
         with self._lock:
             number = self._known.setdefault(key, len(self._known))
             self._write(told if number == len(self._known) - 1 else number)
@@ -179,9 +179,11 @@ class Recorder:
             self._lock.release()
 
 
-def _held(tensor: object, filename: str) -> tuple[Name, ...]:
+def _held(event: Event, tensor: object, filename: str) -> tuple[Name, ...]:
     """What holds it, in the innermost frame of a file that still stands."""
     frame: FrameType | None = sys._getframe(3)
     while frame is not None and frame.f_code.co_filename != filename:
         frame = frame.f_back
-    return () if frame is None else names_of(tensor, frame)
+    names = () if frame is None else names_of(tensor, frame)
+    is_unnamed = frame is not None and not names and event.way == "array" and event.is_refused
+    return (holder_of(tensor),) if is_unnamed else names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.rehearsal.judging import elsewhere
 from tonumpy.report import is_fixable
 from tonumpy.text.visible import visible, visible_path
 
@@ -29,7 +28,7 @@ def summary_of(
     """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
     they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
     for it, that is named alone."""
-    lines = [*_problems(run), *_of_libraries(run), *_processes(run)]
+    lines = [*_problems(run), *_processes(run)]
     has_raised = run.failure is not None and bool(run.failure.kind) and not report.findings
     if how and has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
         lines.append(f"The program {visible(how)}.")
@@ -107,16 +106,6 @@ def _processes(run: Run) -> list[str]:
     if total:
         were = f"{run.children} {'was' if run.children == 1 else 'were'}"
         lines.append(f"{total} child process{'es' * (total > 1)} imported torch, {were} rehearsed.")
-    return lines
-
-
-def _of_libraries(run: Run) -> list[str]:
-    """The lines about refusals where no code of the user's is on the stack: a thread of a library's own."""
-    lines = []
-    for each in elsewhere(run.events):
-        call = each.stack[0] if each.stack else None
-        place = f"{call.filename}:{call.row}" if call else "an unknown place"
-        lines.append(f"In no code of yours, {visible(place)}: {visible(': '.join(each.error or ('refused',)))}")
     return lines
 
 
