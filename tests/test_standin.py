@@ -438,7 +438,7 @@ WATCHED = """
     attention = nn.TransformerEncoderLayer(4, 2, batch_first=True).cuda().eval()
     print(attention(torch.ones(1, 2, 4, device="cuda")).device)
     torch.set_default_device("cuda")
-    print(torch.ones(2).device, nn.Linear(2, 2).weight.device, torch.randperm(3).device)
+    print(torch.ones(2).device, nn.Linear(2, 2).weight.device, torch.frombuffer(b"1234", dtype=torch.uint8).device)
     torch.set_default_device(None)
     flat, rows = torch.eye(3, device="cuda").to_sparse(), torch.eye(3, device="cuda").to_sparse_csr()
     print(flat.values().device, flat.coalesce().indices().device, rows.values().device, (rows @ x.T).device)
@@ -454,7 +454,7 @@ WATCHED_SAYS = """\
 Own cuda:0 cpu True
 mean add cuda:0
 cuda:0
-cuda:0 cuda:0 cuda:0
+cuda:0 cuda:0 cpu
 cuda:0 cuda:0 cuda:0 cuda:0
 [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]] [2.0, 3.0]
 cuda:0 cuda:0

@@ -27,6 +27,7 @@ from tonumpy.rehearsal.standin.marks import (
     put_new,
     tensors_in,
 )
+from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +133,7 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **kwargs: Any) -> Any:
         device = kwargs.get("device")
         source = args[0] if has_data and args and isinstance(args[0], Tensor) else None
-        if device is None:
+        if device is None and name not in MORE_FACTORIES:
             device = _default_device()
         if source is not None and (device is None or kwargs.get("device") is None):
             return put_all(original(*args, **kwargs), mark_of(source))

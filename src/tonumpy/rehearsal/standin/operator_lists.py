@@ -40,7 +40,7 @@ NO_OPERATORS = _names(
     import_ir_module_from_buffer vitals_enabled set_vital read_vitals get_default_dtype set_default_dtype get_device
     _has_compatible_shallow_copy_type _functional_assert_async _assert_async _sync"""
 )
-# Factories beside those of torch.utils._device._device_constructors.
+# Factories beside those of torch.utils._device._device_constructors: they give tensors of the CPU.
 MORE_FACTORIES = _names("from_numpy frombuffer from_file")
 # They take tensors of any size from the CPU.
 TAKES_HOST = _names(
