@@ -1,5 +1,5 @@
-"""TNP206 in a rehearsal: what takes a tensor for values, and nothing else; the program prints what it prints without
-us."""
+"""TNP205 and TNP206 in a rehearsal: what takes a tensor for values or for a mask, and nothing else; the program prints
+what it prints without us."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ PROGRAM = Path(__file__).with_name("taken_program.py")
 @pytest.mark.slow
 @needs_torch
 def test_what_is_taken_for_values_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
     shutil.copy(PROGRAM, tmp_path)
     run = rehearse(tmp_path, "--", PROGRAM.name)
     lines = enumerate(PROGRAM.read_text().splitlines(), 1)

@@ -86,6 +86,7 @@ _MESSAGES: dict[What, tuple[str, str]] = {
         "TNP204",
         "this reads what an asynchronous copy{about} gives, and nothing waited for that: the data may be wrong",
     ),
+    "no mask": ("TNP205", "{about}"),
     "taken for values": ("TNP206", "{about}"),
     "mixed devices": ("TNP109", "tensors of two devices meet: {about}: raises {error}"),
 }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
     What = Literal[
-        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values"
+        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values", "no mask"
     ]
 
     Held = tuple[tuple[str, str], ...]  # the names of a tensor, or of the list or dict that has it, each with which
@@ -85,7 +85,7 @@ class Sighting(NamedTuple):
         return reason in self.observed.reasons
 
 
-OF_DEVICES = ("mixed devices", "unfinished copy", "taken for values")  # they are no conversions
+OF_DEVICES = ("mixed devices", "unfinished copy", "taken for values", "no mask")  # they are no conversions
 
 
 _OPERATIONS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)

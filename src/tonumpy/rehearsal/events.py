@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tonumpy.observed.sighting import What
 
     Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
-    Way = Literal["numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values"]
+    Way = Literal[
+        "numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values", "no mask"
+    ]
     # Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
     # program has it; it keeps no reference to it.
     Observer = Callable[["Event", object], None]
@@ -46,7 +48,8 @@ class Event(NamedTuple):
     tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor
     share memory, and one of them was written while the other is still in use; "lost gradient": a gradient ended in
     the array; "unfinished copy": what an asynchronous copy from the accelerator gave was read before anything waited
-    for it; "taken for values": it was a key, or the index of an array.
+    for it; "taken for values": it was a key, or was compared or kept by a library as one object; "no mask": the
+    uint8 that a boolean ufunc gives for a tensor was inverted, or was the index of an array.
 
     `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
     empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = object()
 _MOST = 2_000  # items of a list or dict that are looked at
+_SEQUENCES = ("list", "range", "sorted", "str", "tuple")
 _TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
 _MAX_BYTES = 2_000_000  # of one file
 
@@ -102,7 +103,8 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
         if type(held) in (list, tuple) and len(held) <= _MOST:
             held = dict(enumerate(held))
         return held.get(node.slice.value, UNKNOWN) if type(held) is dict else UNKNOWN
-    return UNKNOWN
+    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
+    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
 
 
 def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:

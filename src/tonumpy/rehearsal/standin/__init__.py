@@ -27,6 +27,7 @@ from tonumpy.rehearsal.standin import (
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.marks import STATE
+from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
@@ -82,6 +83,7 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         Taken(reports).patch(patches)
         gradients.patch(patches)
         Conversions(reports, gradients.note, copies).patch(patches)
+        Masks(reports).patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

@@ -1,8 +1,8 @@
-"""Tensors that are taken for values -> what the run is told of: keys, and members of sets.
+"""Tensors that are taken for values -> what the run is told of: keys, members of sets, and indices of one element.
 
 Python's sets and dicts ask a tensor for its hash, which is that of the object: one of a single number is told, as its
 equals will not be found. Not one that requires grad: parameters are keys by what they are; nor where an item is read by
-its key, which is found for this very tensor or raises. What libraries take for values, a check alone tells.
+its key, which is found for this very tensor or raises. What libraries take for values, values_in_libraries.py tells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, value_of
-from tonumpy.sinks.taken.words import IDENTITY
+from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
+from tonumpy.sinks.taken.words import IDENTITY, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,8 @@ class Taken:
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
         patches.replace(torch.Tensor, "__hash__", self._hashing())
+        patches.around(torch.Tensor, "__index__", self._index)
+        TakenByLibraries(self._tell).patch(patches)
 
     def _hashing(self) -> Callable[[Any], int]:
         def hash_of(tensor: Any) -> int:
@@ -54,6 +57,15 @@ class Taken:
 
         return hash_of
 
+    def _index(self, index: Callable[[Any], int], tensor: Any) -> int:
+        frame = sys._getframe(2)
+        is_one = tensor.dim() and tensor.numel() == 1
+        # What is put in one place is put in the row of one, too, but for a mask that is False.
+        is_meant = reads_item(frame) or (is_index(frame) and tensor.dtype == torch.bool)
+        if is_one and is_own(frame.f_code.co_filename) and is_meant and _is_array(indexed(frame)):
+            self._tell(tensor, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
+        return index(tensor)
+
 
 def _is_between(frame: FrameType) -> bool:
     """True for a frame that counts on behalf of its caller, one of ours that looks at that, and a method that
@@ -67,6 +79,16 @@ def _is_between(frame: FrameType) -> bool:
 def _finds_itself(frame: FrameType) -> bool:
     """True if an item is read by its key: that of this very tensor, or none, unless one is made then."""
     return reads_item(frame) and not hasattr(indexed(frame), "default_factory")
+
+
+def _is_array(value: Any) -> bool:
+    """True if an index of several numbers would have been taken: a list takes none."""
+    return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"
+
+
+def is_index(frame: FrameType) -> bool:
+    """True if something is taken out of, or put into, an object by an index."""
+    return node_at(frame, ast.Subscript) is not None
 
 
 def reads_item(frame: FrameType) -> bool:

@@ -1,0 +1,229 @@
+"""Reports tensors that libraries take for values (TNP206), by its table.
+
+A library is patched once the program has imported it: the functions of the table, and of its objects the comparisons,
+membership, indices, columns and methods. The text of a tensor is told in CSV and JSON alone, which programs read.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tonumpy.rehearsal.frames import innermost, is_own, node_at, value_of
+from tonumpy.rehearsal.standin.reporting import guarded
+from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
+from tonumpy.sinks.taken.words import said
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.sinks.taken.table import Place
+
+# The method, and the place of the tensor among its arguments, of what is no call in the source.
+_METHODS = {
+    "a == t": ("__eq__", 1),
+    "a != t": ("__ne__", 1),
+    "t in a": ("__contains__", 1),
+    "a['n'] = t": ("__setitem__", 2),
+    "a.iloc[t]": ("iloc", 1),
+    "a.loc[9] = [t, t]": ("loc", 2),
+}
+_MOST = 100  # of what is in a list, row or dict that are looked at
+_OF_PYTHON = ("builtins", "collections")  # their containers ask for the hash
+
+
+class TakenByLibraries:
+    """`tell` is given a tensor, and what is done with it in words."""
+
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self._tell = tell
+        self._here = threading.local()  # `is_within`: a library calls its own functions
+
+    def patch(self, patches: Patches) -> None:
+        """Notice them until `patches` are restored."""
+        patches.around(torch.Tensor, "__repr__", self._text)
+        names = (*table().functions, *table().operations)
+        for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON, "csv", *WRITERS_OF_JSON}):
+            patches.once_imported(library, partial(self._begin, library, patches))
+
+    def _text(self, represent: Callable[..., str], tensor: Any, **options: Any) -> str:
+        """The writers of CSV and JSON ask a tensor for its text."""
+        with guarded("the text of a tensor"):
+            frame = innermost()
+            written = None if frame is None else _writer_at(frame)
+            if written is not None:
+                library, frame = written
+                self._tell(tensor, f"`{library}` takes a tensor for values: {said('text', library, '')}", frame)
+        return represent(tensor, **options)
+
+    def _begin(self, library: str, patches: Patches) -> None:
+        with guarded(f"{library} is not followed"):
+            self._patch_functions(library, patches)
+            if library != "numpy":  # of arrays TNP108 tells, and tensors_as_keys.py
+                self._patch_objects(library, patches)
+
+    def _patch_functions(self, library: str, patches: Patches) -> None:
+        for name, places in table().functions.items():
+            root, _, rest = name.partition(".")
+            told = [place for place in places if _is_told(place, library)]
+            owner = sys.modules[library] if root == library and told else None
+            *path, last = rest.replace("#", ".").split(".")
+            for part in path:
+                owner = getattr(owner, part, None)
+            if owner is not None and hasattr(owner, last):
+                self._replace(owner, last, partial(self._in_call, name, library, told), patches, is_method="#" in name)
+
+    def _patch_objects(self, library: str, patches: Patches) -> None:
+        module = sys.modules[library]
+        for text, outcomes in table().operations.get(library, {}).items():
+            for kind in table().objects[library, text]:
+                owner = getattr(module, kind, None)
+                method, place = _METHODS.get(text) or (_method_in(text), 1)
+                if not method or owner is None or not hasattr(owner, method):
+                    continue
+                if method in ("iloc", "loc"):
+                    owner, method = type(getattr(owner([0]), method)), "__getitem__" if place == 1 else "__setitem__"
+                self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place), patches)
+
+    def _replace(
+        self, owner: Any, name: str, look: Callable[..., None], patches: Patches, *, is_method: bool = False
+    ) -> None:
+        """Let `look` see the arguments of each call of a function, a method, or a class, where it makes an object."""
+        found = getattr(owner, name)
+        if isinstance(found, type):
+            made = "__init__" if "__init__" in vars(found) else "__new__"
+            patches.replace(found, made, self._watched(getattr(found, made), look, skipped=1))
+            return
+        bound = vars(owner).get(name) if isinstance(owner, type) else None
+        if isinstance(bound, classmethod):
+            patches.replace(owner, name, classmethod(self._watched(bound.__func__, look, skipped=1)))
+            return
+        patches.replace(owner, name, self._watched(found, look, skipped=1 if is_method else 0))
+
+    def _watched(self, function: Callable[..., Any], look: Callable[..., None], *, skipped: int) -> Callable[..., Any]:
+        here = self._here
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if getattr(here, "is_within", False):
+                return function(*args, **kwargs)
+            here.is_within = True
+            try:
+                look(args[skipped:], kwargs)
+                return function(*args, **kwargs)
+            finally:
+                here.is_within = False
+
+        return watched
+
+    def _in_call(
+        self, name: str, library: str, places: list[Place], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        if name in OF_AXES and (len(args) > 1 or "axis" in kwargs):
+            return
+        for place in places:
+            if place.name == "**":
+                given = list(kwargs.values())
+            elif place.position is not None and place.position < len(args):
+                given = [args[place.position]]
+            else:
+                given = [kwargs[place.name]] if place.name in kwargs else []
+            outcomes = place.outcomes
+            if place.name == "**":  # `frame.assign(n=t)` is `frame["n"] = t`, of each
+                outcomes = {**table().operations.get(library, {}).get("a['n'] = t", {}), **outcomes}
+            for each in given:
+                self._look_at(each, outcomes, library, name.rpartition(".")[2].rpartition("#")[2])
+
+    def _in_operation(
+        self, text: str, library: str, outcomes: dict[str, str], place: int, args: tuple[Any, ...], _: dict[str, Any]
+    ) -> None:
+        if place < len(args):
+            given = args[place]
+            is_looked_into = text == "a.isin(t)" or text.startswith("a.loc")
+            if is_looked_into and isinstance(given, (dict, list, tuple)):
+                given = _first_tensor(given)
+            self._look_at(given, outcomes, library, text)
+
+    def _look_at(self, value: Any, outcomes: dict[str, str], library: str, function: str) -> None:
+        for form, tensor in _forms(value):
+            word = outcomes.get(form, "")
+            if not word and form == "number" and function not in table().operations.get(library, {}):
+                word = outcomes.get("tensor", "")
+            if word and (word != "objects" or tensor.dim() == 0):  # pandas keeps an array as an object, too
+                self._tell(tensor, f"`{function}` takes a tensor for values: {said(word, library, function)}")
+                return
+
+
+def _writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
+    """Return the library of CSV or JSON that writes what the frame makes, and the user's own frame that calls it."""
+    if not is_own(frame.f_code.co_filename):
+        library = _root_of(frame)
+        if library not in ("csv", "json"):
+            return None
+        while frame.f_back is not None and _root_of(frame) == library:
+            frame = frame.f_back
+        return (library, frame) if is_own(frame.f_code.co_filename) else None  # libraries write such, too
+    call = node_at(frame, ast.Call)
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        if call.func.attr in ("writerow", "writerows"):
+            return "csv", frame
+        module = getattr(value_of(call.func.value, frame), "__name__", "")
+        if module in WRITERS_OF_JSON:
+            return str(module), frame
+    above = frame.f_back  # of what JSON is given as `default`
+    return _writer_at(above) if above is not None and not is_own(above.f_code.co_filename) else None
+
+
+def _root_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _is_told(place: Place, library: str) -> bool:
+    return any(confidence_in(word, library) != "low" for word in place.outcomes.values())
+
+
+def _method_in(text: str) -> str:
+    """`isin` of "a.isin(t)"; nothing of what is another operation, or asks for the hash."""
+    return text[2:].partition("(")[0] if text.startswith("a.") and text.endswith("(t)") else ""
+
+
+def _forms(value: Any) -> Iterator[tuple[str, Any]]:
+    """The table's words for a value that is a tensor or holds some, with a tensor, the likeliest first."""
+    if isinstance(value, torch.Tensor):
+        yield from ((form, value) for form in _forms_of_tensor(value))
+        return
+    item, part = ("values", "lists") if isinstance(value, dict) else ("items", "rows")
+    for each in _first_of(value):
+        if isinstance(each, torch.Tensor):
+            yield item, each
+        elif part == "rows" or not isinstance(each, dict):
+            held = vars(each) if dataclasses.is_dataclass(each) and hasattr(each, "__dict__") else each
+            yield from ((part, tensor) for tensor in _first_of(held) if isinstance(tensor, torch.Tensor))
+
+
+def _forms_of_tensor(tensor: torch.Tensor) -> Iterator[str]:
+    if not tensor.dim():
+        yield "number"
+        return
+    if tensor.numel() == 1:
+        yield "one"
+    yield "mask" if tensor.dtype == torch.bool else "tensor"
+
+
+def _first_of(held: Any) -> Any:
+    """The first items of a list, or values of a dict; nothing of anything else."""
+    parts = list(held.values()) if isinstance(held, dict) else held
+    return parts[:_MOST] if isinstance(parts, (list, tuple)) else ()
+
+
+def _first_tensor(held: Any) -> Any:
+    return next((each for each in _first_of(held) if isinstance(each, torch.Tensor)), None)
