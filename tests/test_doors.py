@@ -81,10 +81,10 @@ OTHERS = {
     # of what is run: the program, its code and its Python
     "realpath": {"boundary/paths.py", "rehearsal/frames.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
-    "expanduser": {"boundary/paths.py", "cli/result_cache.py", "cli/ignore_rules.py"},  # the user's own
+    "expanduser": {"boundary/paths.py", "cli/result_cache.py"},  # the user's own
     "configured_path": {"config.py", "setting_values.py"},
     "tomllib.loads": {"config.py"},
-    "expand_braces": {"globs.py", "setting_values.py"},
+    "expand_braces": {"setting_values.py"},
     "cores": {"config.py", "cli/parallel.py", "sweep/command.py"},
     # what starts processes
     "ProcessPoolExecutor": {"cli/parallel.py"},

@@ -9,14 +9,14 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.names.bindings import parameter_names, root_name
 from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
-from tonumpy.text.syntax import indices_of, walk
+from tonumpy.text.syntax import FUNCTIONS, indices_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,6 +105,8 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
 
 def _is_array_here(scope: ast.AST, spelt: Spelt, risks: PossibleTensors, name: str) -> bool:
     """False for the name of an array elsewhere, to which the scope at hand gives nothing of NumPy's."""
+    if isinstance(scope, FUNCTIONS) and name in parameter_names(scope.args):
+        return True
     given, words = risks.given_in(name, scope), spelt.names | spelt.modules
     return not given or any(
         (isinstance(part, ast.Name) and part.id in words and part.id != name)

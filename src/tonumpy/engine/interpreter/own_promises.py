@@ -44,11 +44,13 @@ class OwnPromises:
 
     @cached_property
     def _names(self) -> OwnNames:
-        return OwnNames(self._promises, self._module)
+        names = OwnNames(self._promises, self._module)
+        self._promises |= {other: self._promises[function] for other, function in names.synonyms.items()}
+        return names
 
     def call_of_library(self, frame: Frame, name: str, owner: Value | None, arguments: Arguments) -> Value | None:
         """Return the result of a function that is not in sight."""
-        promise = self._promises.get(name) if self._promises else None
+        promise = self._promises.get(name) if self._promises and self._names else None
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def call_of_repository(

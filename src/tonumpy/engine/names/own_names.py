@@ -1,21 +1,25 @@
 """The functions that the settings speak of, by where modules of the repository bind them, under whatever names.
 
-A function is followed from import to import, up to where it is defined; no module needs to define it, since it may be
+A name is followed from import to import, up to where it is defined; no module needs to define it, since it may be
 compiled or registered at run time.
 """
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import Import
+from tonumpy.text.names import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tonumpy.engine.names.module import Module
 
-_MAX_IMPORTS = 8  # from the name that a module reads to where it is defined
+    Place = tuple[Module, str]  # a module, and what it binds there: `load`, `Reader.read`
+
+_MAX_STEPS = 8  # from the name that a module reads to where it is defined
 
 
 class OwnNames:
@@ -24,61 +28,94 @@ class OwnNames:
     def __init__(self, functions: Iterable[str], module: Module) -> None:
         self._functions = frozenset(functions)
         self._places: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str], str | None] = {}
+        self.synonyms: dict[str, str] = {}  # by other full names of the functions, which their packages show
         for function in self._functions:
-            parts = function.split(".")
-            for holder, inner in _from_package(module, parts):
-                self._places[holder.filename, ".".join(inner)] = function
-                for count in range(1, len(inner)):  # what has the function may be as little in sight
-                    outer = ".".join(parts[: count - len(inner)])
-                    self._places.setdefault((holder.filename, ".".join(inner[:count])), outer)
+            places = list(_from_package(module, function.split(".")))
+            package = function[: -len(places[0][1]) - 1] if places else ""
+            for holder, name in places:
+                self._places[holder.filename, name] = function
+                if holder is places[0][0]:
+                    self.synonyms[f"{package}.{name}"] = function
+                for count in range(1, name.count(".") + 1):  # what has the function may be as little in sight
+                    outer = name.rsplit(".", count)[0]
+                    self._places.setdefault((holder.filename, outer), f"{package}.{outer}")
+                    self.synonyms.setdefault(f"{package}.{name}", function)
 
     def at(self, module: Module, name: str) -> str | None:
         """Return the full name of what a module binds, `load` or `Reader.read`, or of what holds a function that the
         settings name; None where they do not speak of it."""
-        return self._places.get((module.filename, name))
+        key = module.filename, name
+        if key not in self._known:
+            places = _followed(module, name.split("."))
+            found = (self._places.get((holder.filename, inner)) for holder, inner in places)
+            self._known[key] = next((each for each in found if each is not None), None)
+        return self._known[key]
 
     def meant(self, module: Module, path: str) -> str | None:
         """Return the function of the settings that a module calls by a path, such as `viz.show`."""
-        imported = module.names.bindings.get(path.partition(".")[0]) or _within_functions(module, path)
-        named = [each for each in imported if isinstance(each, Import) and not each.level]
-        full = [".".join((each.full_name, *path.split(".")[1:])) for each in named]
-        places = (self.at(*place) for place in _followed(module, path.split(".")))
-        found = (each for each in (*full, *places) if each in self._functions)
-        return next(found, None)
+        root, *rest = path.split(".")
+        named = (each for each in _imports(module, root) if not each.level)
+        full = (".".join((each.full_name, *rest)) for each in named)
+        found = (self.synonyms.get(each, each) for each in (*full, self.at(module, path) or ""))
+        return next((each for each in found if each in self._functions), None)
 
 
-def _from_package(module: Module, parts: list[str]) -> Iterator[tuple[Module, list[str]]]:
+def _from_package(module: Module, parts: list[str]) -> Iterator[Place]:
     """Yield where the repository binds a function by its full name."""
     for count in range(len(parts) - 1, 0, -1):
         holder = module.project.find(".".join(parts[:count]), module.folder)
         if holder is not None:
-            for place, name in _followed(holder, parts[count:]):
-                yield place, name.split(".")
+            yield from _followed(holder, parts[count:])
             return
 
 
-def _followed(module: Module, parts: list[str]) -> Iterator[tuple[Module, str]]:
+def _followed(module: Module, parts: list[str]) -> Iterator[Place]:
     """Yield the module that binds a name, and those that it is imported from in turn, with what it is there."""
-    for _ in range(_MAX_IMPORTS):
+    for _ in range(_MAX_STEPS):
         yield module, ".".join(parts)
-        first, *rest = parts
-        bound = module.names.bindings.get(first) or _within_functions(module, first)
-        imported = next((each for each in bound if isinstance(each, Import)), None)
-        if imported is None and not bound:
-            stars = (each for each in module.names.bindings.get("*", ()) if isinstance(each, Import))
-            imported = next((each._replace(name=first) for each in stars), None)
-        if imported is None:
-            inner, parts = module.submodule(first) if rest else None, rest
-        elif imported.level:
-            inner, parts = module.resolve(imported), [*filter(None, (imported.name,)), *rest]
-        else:
-            found = _from_package(module, [*imported.full_name.split("."), *rest])
-            inner, parts = next(found, (None, []))
-        if inner is None or not parts:
+        found = _next(module, parts)
+        if found is None:
             return
-        module = inner
+        module, parts = found
 
 
-def _within_functions(module: Module, path: str) -> list[Import]:
-    imported = module.names.imports_in_functions.get(path.partition(".")[0])
-    return [] if imported is None else [imported]
+def _next(module: Module, parts: list[str]) -> tuple[Module, list[str]] | None:
+    first, *rest = parts
+    imported = next(iter(_imports(module, first)), None)
+    if imported is None:
+        alias = next(filter(None, (_alias(each, first) for each in module.names.bindings.get(first, ()))), None)
+        if alias is not None:
+            return module, [*alias.split("."), *rest]
+        inner = module.submodule(first) if rest else None
+        return None if inner is None else (inner, rest)
+    if not imported.level:
+        place = next(_from_package(module, [*imported.full_name.split("."), *rest]), None)
+        return None if place is None else (place[0], place[1].split("."))
+    holder, inside = module.resolve(imported), [*filter(None, (imported.name,)), *rest]
+    above = imported.module.split(".") if imported.module else []
+    while holder is None and above:  # `._c` may be compiled: what is asked for is in it, and it in the package
+        inside.insert(0, above.pop())
+        holder = module.resolve(imported._replace(module=".".join(above)))
+    return None if holder is None or not inside else (holder, inside)
+
+
+def _imports(module: Module, name: str) -> list[Import]:
+    """Return the imports that may bind a name: in the body, in a function, in a stub beside it, or of all names."""
+    bound, within = module.names.bindings.get(name, ()), module.names.imports_in_functions
+    found = [each for each in (*bound, *([within[name]] if name in within else [])) if isinstance(each, Import)]
+    if found or bound:
+        return found
+    stub = module.project.module_at(f"{module.filename}i")
+    listed = () if stub is None else stub.names.bindings.get(name, ())
+    stars = (each for each in module.names.bindings.get("*", ()) if isinstance(each, Import))
+    return [*(each for each in listed if isinstance(each, Import)), *(each._replace(name=name) for each in stars)]
+
+
+def _alias(binding: ast.stmt | Import, name: str) -> str | None:
+    """Return the path in `load = _io.read`."""
+    match binding:
+        case ast.Assign([ast.Name()], value):
+            path = path_of(value)
+            return None if path is None or path.partition(".")[0] == name else path
+    return None
