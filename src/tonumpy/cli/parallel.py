@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -61,18 +62,31 @@ def _do(work: Work, task: Task, project: Project) -> Outcome:
 
 def _is_pool_safe() -> bool:
     """A process that is not forked is one of `python -c`, which would import a stranger's `pickle.py` from the folder
-    at hand; only from Python 3.11 on it can be told not to."""
+    at hand; only from Python 3.11 on it can be told not to (see `_safe_path`)."""
     from multiprocessing import get_start_method  # saves start-up
 
     return sys.version_info >= (3, 11) or get_start_method() == "fork"
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """The processes that are started meanwhile look for modules where those of this one come from."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _pooled(work: Work, tasks: Sequence[Task], processes: int, *, records: bool) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    os.environ["PYTHONSAFEPATH"] = "1"  # a process that is not forked imports nothing from the folder at hand
-    with ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
+    with _safe_path(), ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
             with blocked():
                 outcomes = pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
