@@ -40,7 +40,6 @@ class OwnNames:
                 for count in range(1, name.count(".") + 1):  # what has the function may be as little in sight
                     outer = name.rsplit(".", count)[0]
                     self._places.setdefault((holder.filename, outer), f"{package}.{outer}")
-                    self.synonyms.setdefault(f"{package}.{name}", function)
 
     def at(self, module: Module, name: str) -> str | None:
         """Return the full name of what a module binds, `load` or `Reader.read`, or of what holds a function that the
