@@ -9,6 +9,7 @@ Exit code 1 if a cell failed.
 from __future__ import annotations
 
 import argparse
+import datetime
 import platform
 import subprocess
 import sys
@@ -26,7 +27,6 @@ import runtime_functions  # noqa: E402
 import runtime_matrix  # noqa: E402
 import torch  # noqa: E402
 import truth_table  # noqa: E402
-import verified  # noqa: E402
 
 import tonumpy  # noqa: E402
 from tonumpy.findings import LINKS, STYLES  # noqa: E402
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     Cell = runtime_matrix.Cell | runtime_functions.Cell | truth_table.Cell
 
+OUTPUT = ROOT / "docs" / "verified.md"
 SHOWN = 20  # of the cells that failed
 
 
@@ -52,7 +53,7 @@ class Tally(NamedTuple):
 def main() -> int:
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=verified.PATH, help="default: docs/verified.md")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="default: docs/verified.md")
     parser.add_argument("--device", action="append", choices=devices.DEVICES, help="only on this one; may be repeated")
     parser.add_argument("--fixtures", metavar="TEXT", default="", help="only those whose paths hold this text")
     arguments = parser.parse_args()
@@ -61,8 +62,16 @@ def main() -> int:
     tallies = [tally for device in chosen for tally in run_on(device, arguments.fixtures)]
     title, section = environment(), report(tallies)
     print(f"## {title}\n\n{section}")
-    verified.put_section(output, title, section)
+    put_section(output, title, section)
     return int(any(tally.failed for tally in tallies))
+
+
+def put_section(path: Path, title: str, section: str) -> None:
+    """Replace the section of that title, or add it, and leave the others."""
+    text = path.read_text("utf-8") if path.exists() else "# What was run\n"
+    header, *parts = text.split("\n## ")
+    sections = dict(part.rstrip().split("\n\n", 1) for part in parts) | {title: section.rstrip()}
+    path.write_text(header + "".join(f"\n## {name}\n\n{sections[name]}\n" for name in sorted(sections)), "utf-8")
 
 
 def run_on(device: str, part: str = "") -> list[Tally]:
@@ -141,7 +150,7 @@ def report(tallies: list[Tally]) -> str:
 
 def machine() -> list[str]:
     lines = [
-        f"- date: {verified.now()}",
+        f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         f"- tonumpy {version()}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
     ]
     if torch.cuda.is_available():

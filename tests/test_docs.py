@@ -133,35 +133,3 @@ def test_the_rows_of_libraries_are_described() -> None:
     assert test_libraries.words_of("Where") | test_libraries.words_of("Whether") <= described
     returns = {re.split(r"[ :(]", word)[0] for word in described}
     assert set(re.findall(r"[a-z]+", test_libraries.RETURNS.pattern.partition(":")[0])) <= returns
-
-
-def test_links_between_the_documents_lead_somewhere() -> None:
-    done = check_links()
-    assert done.returncode == 0, done.stdout
-    followed = int(done.stdout.split()[0])
-    assert followed > 50
-
-
-def test_links_that_lead_nowhere_are_named(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text(
-        "# The `one` [link](docs/a.md): it's\n[a](docs/a.md) [b](docs/b.md) `[c](d.md)`\n```\n# no\n[e](f)\n```\n"
-        "[top](#the-one-link-its) [no](#no)\n"
-    )
-    (tmp_path / "docs" / "a.md").write_text(
-        "## Here\n[up](../README.md#the-one-link-its) [a](#here) [b](../docs#x) [c](#)"
-    )
-    done = check_links("--root", str(tmp_path))
-    assert (done.returncode, done.stdout.splitlines()) == (
-        1,
-        [
-            "README.md:2: docs/b.md: there is no such file",
-            "README.md:7: README.md: there is no heading `#no`",
-            "9 links followed, 2 lead nowhere",
-        ],
-    )
-
-
-def check_links(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "scripts/check_links.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)

@@ -1,4 +1,4 @@
-"""Random programs through check, fix, why and notebooks; the long run is scripts/fuzz.py, and this its short form."""
+"""Random programs through check, fix, why and notebooks."""
 
 from __future__ import annotations
 

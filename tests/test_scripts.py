@@ -14,12 +14,9 @@ pytest.importorskip("torch")
 ROOT = Path(__file__).parents[1]
 # What is run, in place of FOLDER a folder of its own; those with a test elsewhere that runs them are not repeated.
 QUICK = {
-    "check_links": [],
     "write_rule_pages": ["--check"],
 }
 LONG = {
-    "compare_builds": ["tonumpy", "tonumpy", "examples"],
-    "fuzz": ["--programs", "1", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
@@ -27,7 +24,6 @@ LONG = {
 ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
-    "tests_of_edits": "test_tests_of_edits",
 }
 PROGRAM = """
 import torch
