@@ -21,7 +21,7 @@ from tonumpy.conversions import Conversion
 
 CODE = "TNP399"
 ON_BY_DEFAULT = True
-PREVIEW = True
+IS_PREVIEW = True
 
 
 def check(conversion: Conversion) -> str:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Applicability = Literal["safe", "unsafe", "display-only"]
-    Confidence = Literal["high", "medium", "low"]
-    Sureness = Confidence | Literal["observed"]  # the last of what a run has seen, and no check can say
-    Style = Literal["links", "force"]
-    Links = Literal["both", "needed"]
-    RepairStyle = Literal["links", "needed", "force"]
+Applicability = Literal["safe", "unsafe", "display-only"]
+Confidence = Literal["high", "medium", "low"]
+Sureness = Confidence | Literal["observed"]  # the last of what a run has seen, and no check can say
+Style = Literal["links", "force"]
+Links = Literal["both", "needed"]
+RepairStyle = Literal["links", "needed", "force"]
 
 CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
 STYLES: tuple[Style, ...] = ("links", "force")
 LINKS: tuple[Links, ...] = ("both", "needed")
 
 RULE_PAGES = "https://github.com/tonumpy/tonumpy/blob/main/docs/rules"
-
-
 HOW_REPAIRED = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"}
 
 

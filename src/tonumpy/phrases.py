@@ -229,21 +229,31 @@ def shares(conversion: Conversion | ImplicitConversion) -> str:
     return f"`{conversion.function}()` shares memory with the {'tensor' if conversion.makes == 'array' else 'array'}"
 
 
-def overwritten(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
-    """Shared memory that is written by one side and then read by the other."""
+def overwritten(conversion: Conversion | ImplicitConversion, written: Side) -> str | None:
+    """The message about shared memory that is written by one side and then read by the other; None where it is not."""
+    shared, read = _written_and_read(conversion, written)
+    if shared is None:
+        return None
     when = " in the next iteration" if shared.comes_round else ""
-    read = "array" if written == "tensor" else "tensor"
     kept = f"and `{shared.kept_in}` still holds the {read}"
     later = kept if shared.kept_in else f"then line {shared.read} reads the changed {read}"
     return f"{shares(conversion)}: line {shared.write} overwrites the {written}{when}, {later}"
 
 
-def overwritten_briefly(conversion: Conversion | ImplicitConversion, shared: Overwritten, written: Side) -> str:
+def overwritten_briefly(conversion: Conversion | ImplicitConversion, written: Side) -> str:
     """Short form: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
+    shared, read = _written_and_read(conversion, written)
+    if shared is None:
+        return ""
     call = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}()`"
-    read = "array" if written == "tensor" else "tensor"
     later = f"`{shared.kept_in}` holds" if shared.kept_in else f"line {shared.read} reads"
     return f"line {shared.write} overwrites the {written} that {call} shares, {later} the {read}"
+
+
+def _written_and_read(conversion: Conversion | ImplicitConversion, written: Side) -> tuple[Overwritten | None, Side]:
+    if written == "tensor":
+        return conversion.tensor_written, "array"
+    return conversion.array_written, "tensor"
 
 
 def lost(conversion: Conversion) -> str:

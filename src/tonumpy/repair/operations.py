@@ -161,7 +161,7 @@ def _needed(conversion: Conversion | ImplicitConversion) -> tuple[str, ...]:
     return tuple(method for method, is_proved in wanted if not is_proved)
 
 
-def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
+def detach_first(conversion: Conversion, _: RepairStyle = "links") -> tuple[Operation, ...]:
     """The operations that move `.detach()` from after `.cpu()` to before it; none if the two may be of different
     tensors."""
     candidate, chain = conversion.candidate, conversion.chain
@@ -176,7 +176,7 @@ def detach_first(conversion: Conversion) -> tuple[Operation, ...]:
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
 
 
-def end_sharing(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+def end_sharing(conversion: Conversion | ImplicitConversion, _: RepairStyle) -> tuple[Operation, ...]:
     """The operations that end the sharing of memory between an array and a tensor of which one is made of the other."""
     makes_tensor = isinstance(conversion, ImplicitConversion) and conversion.makes == "tensor"
     return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)

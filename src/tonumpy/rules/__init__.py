@@ -46,19 +46,19 @@ class Rule(NamedTuple):
 
     code: str
     name: str
-    on_by_default: bool
-    judges: tuple[Judged, ...]
-    check: Callable[[Any], str | None]
-    brief: Callable[[Any], str]
-    repair: Callable[[Any, RepairStyle], tuple[Operation, ...]]
-    fix_is_unsafe: bool
-    confidence: Callable[[Any], Confidence]
-    concerns: Callable[[Complete], Iterable[Candidate]]
-    related: Callable[[Any, str], tuple[Ground, ...]]
-    stands_in_for: tuple[str, ...]
-    is_preview: bool
-    is_preview_kind: Callable[[Any], bool]
     page: str
+    on_by_default: bool
+    judges: tuple[Judged, ...] = ("receivers",)
+    check: Callable[[Any], str | None] = lambda _: None
+    brief: Callable[[Any], str] = lambda _: ""
+    repair: Callable[[Any, RepairStyle], tuple[Operation, ...]] = lambda *_: ()
+    fix_is_unsafe: bool = False
+    confidence: Callable[[Any], Confidence] = attrgetter("confidence")
+    concerns: Callable[[Complete], Iterable[Candidate]] = lambda _: ()
+    related: Callable[[Any, str], tuple[Ground, ...]] = lambda *_: ()
+    stands_in_for: tuple[str, ...] = ()
+    is_preview: bool = False
+    is_preview_kind: Callable[[Any], bool] = lambda _: False
 
     @property
     def summary(self) -> str:
@@ -66,46 +66,19 @@ class Rule(NamedTuple):
         return self.page.splitlines()[0].removeprefix("# ").removesuffix(f" ({self.code})")
 
 
-def _no_complete_chain(complete: Complete) -> Iterable[Candidate]:  # noqa: ARG001
-    return ()
-
-
-def _nothing_related(judged: object, filename: str) -> tuple[Ground, ...]:  # noqa: ARG001
-    return ()
-
-
-def _no_brief(judged: object) -> str:  # noqa: ARG001
-    return ""
-
-
-def _is_old_kind(judged: object) -> bool:  # noqa: ARG001
-    return False
+def concerns_named(names: str) -> Callable[[Complete], Iterable[Candidate]]:
+    """Give the `concerns` of a rule that may object to any complete conversion of a file that says one of the names."""
+    return lambda complete: complete.candidates if complete.source.says(names) else ()
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code."""
+    """Every rule, by code. A module defines fields of `Rule`, those that are no functions in capitals."""
     # By hand: pkgutil and inspect, which do these things too, take as long to import as all the rules.
     names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py"]
-    modules = {name: import_module(f"{__name__}.{name}") for name in names}
-    rules = [
-        Rule(
-            module.CODE,
-            name.replace("_", "-"),
-            module.ON_BY_DEFAULT,
-            getattr(module, "JUDGES", ("receivers",)),
-            module.check,
-            getattr(module, "brief", _no_brief),
-            module.repair,
-            getattr(module, "FIX_IS_UNSAFE", False),
-            getattr(module, "confidence", attrgetter("confidence")),
-            getattr(module, "concerns", _no_complete_chain),
-            getattr(module, "related", _nothing_related),
-            getattr(module, "STANDS_IN_FOR", ()),
-            getattr(module, "PREVIEW", False),
-            getattr(module, "is_preview_kind", _is_old_kind),
-            (module.__doc__ or "").strip(),
-        )
-        for name, module in modules.items()
-    ]
+    rules = []
+    for name in names:
+        module = import_module(f"{__name__}.{name}")
+        said = {key.lower(): value for key, value in vars(module).items() if key.lower() in Rule._fields}
+        rules.append(Rule(name=name.replace("_", "-"), page=(module.__doc__ or "").strip(), **said))
     return tuple(sorted(rules, key=lambda rule: rule.code))

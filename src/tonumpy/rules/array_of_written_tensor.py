@@ -57,25 +57,22 @@ Unsafe: it changes what the code computes on the CPU. That is its purpose, but s
 `torch.from_numpy(array)` gets a `.clone()`.
 """
 
-from __future__ import annotations
-
+from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.detectors.completeness import Complete
 from tonumpy.phrases import overwritten, overwritten_briefly
 from tonumpy.related import of_written_tensor
 from tonumpy.repair.operations import end_sharing
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.text.candidates import Candidate
+from tonumpy.text.candidates import Candidate
 
 CODE = "TNP201"
 ON_BY_DEFAULT = True
 JUDGES = ("receivers", "memory")
-confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
+check = partial(overwritten, written="tensor")
+brief = partial(overwritten_briefly, written="tensor")
+confidence = attrgetter("confidence_of_sharing")
 repair = end_sharing
 related = of_written_tensor
 
@@ -83,13 +80,3 @@ related = of_written_tensor
 def concerns(complete: Complete) -> list[Candidate]:
     written = complete.sharing().of_tensors
     return [candidate for candidate in complete.candidates if candidate.call in written]
-
-
-def check(conversion: Conversion | ImplicitConversion) -> str | None:
-    shared = conversion.tensor_written
-    return overwritten(conversion, shared, "tensor") if shared else None
-
-
-def brief(conversion: Conversion | ImplicitConversion) -> str:
-    shared = conversion.tensor_written
-    return overwritten_briefly(conversion, shared, "tensor") if shared else ""

@@ -62,20 +62,13 @@ assigned into a tensor (use `torch.from_numpy(a)`), nor for `t += a`, nor where 
 require grad.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
 
-from tonumpy.conversions import ALWAYS_WRONG
+from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion
+from tonumpy.findings import RepairStyle
 from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
-from tonumpy.repair.operations import convert_argument
+from tonumpy.repair.operations import Operation, convert_argument
 from tonumpy.text.candidates import OperationSite
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
 
 CODE = "TNP108"
 ON_BY_DEFAULT = True

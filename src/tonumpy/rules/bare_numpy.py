@@ -42,21 +42,14 @@ Safe where the value is proved or likely to be a torch tensor. Unsafe (`--unsafe
 and torch is merely the only array framework of the module: your own class may have a method `numpy` and no `.detach()`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonumpy.conversions import Conversion
+from tonumpy.detectors.completeness import Complete
 from tonumpy.engine.names.torch_transforms import transformed_around
+from tonumpy.findings import RepairStyle
 from tonumpy.phrases import at_risk, at_risk_briefly, lost, subject
-from tonumpy.repair.operations import complete_chain
+from tonumpy.repair.operations import Operation, complete_chain
+from tonumpy.text.candidates import Candidate
 from tonumpy.text.wanted_errors import OF_GRAD
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
 
 CODE = "TNP101"
 ON_BY_DEFAULT = True

@@ -45,45 +45,37 @@ index of a tensor, or only a method of its own is called. Else, unsafe, it conve
 array of booleans.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from tonumpy.repair.operations import Convert, ReplaceFunction
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import Convert, Operation, ReplaceFunction
 
 CODE = "TNP205"
 ON_BY_DEFAULT = True
 JUDGES = ("masks",)
 confidence = attrgetter("confidence_of_mask")
 
+_OUTCOMES = {
+    "refused": ("torch fills and selects by no such mask, and raises RuntimeError", "RuntimeError as a mask"),
+    "index": (
+        "as an index of an array it takes the rows 0 and 1, and masks nothing",
+        "as an index it takes rows 0 and 1",
+    ),
+    "inverted": ("`~` makes 255 and 254 of 0 and 1, which are both true", "`~` makes 255 and 254"),
+}
+
 
 def check(conversion: ImplicitConversion) -> str | None:
-    mask = conversion.mask
-    if mask is None:
+    if conversion.mask is None:
         return None
     likely = "" if conversion.certainty == "tensor" else "likely "
-    given = f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool"
-    if mask.how == "refused":
-        return f"{given}: torch fills and selects by no such mask, and raises RuntimeError"
-    if mask.how == "index":
-        return f"{given}: as an index of an array it takes the rows 0 and 1, and masks nothing"
-    return f"{given}: `~` makes 255 and 254 of 0 and 1, which are both true"
+    outcome, _ = _OUTCOMES[conversion.mask.how]
+    return f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool: {outcome}"
 
 
 def brief(conversion: ImplicitConversion) -> str:
-    mask = conversion.mask
-    outcomes = {
-        "refused": "RuntimeError as a mask",
-        "index": "as an index it takes rows 0 and 1",
-        "inverted": "`~` makes 255 and 254",
-    }
-    outcome = "" if mask is None else outcomes[mask.how]
+    outcome = "" if conversion.mask is None else _OUTCOMES[conversion.mask.how][1]
     return f"`{conversion.function}` of a tensor gives uint8, not bool: {outcome}"
 
 

@@ -36,31 +36,18 @@ def rows(x: torch.Tensor):
 There is no fix: the rest of the loop may need tensors.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Conversion
 from tonumpy.text.syntax import walk
 from tonumpy.text.tree_paths import path_to
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
-
 CODE = "TNP304"
 ON_BY_DEFAULT = False
+concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates
 
 
 def check(conversion: Conversion) -> str | None:
@@ -70,10 +57,6 @@ def check(conversion: Conversion) -> str | None:
     if used.isdisjoint(_loop_variables(conversion)):
         return None
     return "`.numpy()` called per element in a loop; convert the whole tensor once, before the loop"
-
-
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    return ()
 
 
 def _loop_variables(conversion: Conversion) -> Iterator[str]:

@@ -36,29 +36,18 @@ def weights(model: torch.nn.Linear):
 Safe: reported only where the object before `.data` is proved to be a tensor.
 """
 
-from __future__ import annotations
-
 import ast
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Conversion
 from tonumpy.engine.knowledge.chains import Role
-from tonumpy.repair.operations import DataToDetach
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import DataToDetach, Operation
 
 CODE = "TNP303"
 ON_BY_DEFAULT = False
+concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates
 
 
 def check(conversion: Conversion) -> str | None:

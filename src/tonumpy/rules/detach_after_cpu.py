@@ -37,34 +37,19 @@ def loss_value(loss: torch.Tensor):
 Safe. Not offered where the links in between may lead to another object than the tensor itself.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Conversion
 from tonumpy.repair.operations import detach_first
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
 
 CODE = "TNP302"
 ON_BY_DEFAULT = False
+concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates
+repair = detach_first
 
 
 def check(conversion: Conversion) -> str | None:
     if conversion.certainty == "possible" or conversion.grad_mode is False or not detach_first(conversion):
         return None
     return "`.cpu()` before `.detach()` records a useless copy in the autograd graph; detach first"
-
-
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    return detach_first(conversion)

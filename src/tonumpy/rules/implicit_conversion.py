@@ -72,21 +72,15 @@ Nor where torch uses the result (`torch.tensor(np.sum(losses))`, a `forward` tha
 has no gradient, and the model would not train. The message names torch's own function: `torch.stack(losses).sum()`.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
 
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.findings import RepairStyle
 from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.related import of_argument
-from tonumpy.repair.operations import convert_arguments
+from tonumpy.repair.operations import Operation, convert_arguments
 from tonumpy.sinks.fillings import filling_of, is_filling
 from tonumpy.text.names import quoted
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True

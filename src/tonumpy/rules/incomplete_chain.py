@@ -39,20 +39,12 @@ As for TNP101: safe where the value is proved or likely to be a torch tensor, un
 TNP104. There is no fix where the code catches the error and converts in another way.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.completeness import has_complete_chain
+from tonumpy.detectors.completeness import Complete, has_complete_chain
+from tonumpy.findings import Confidence, RepairStyle
 from tonumpy.phrases import subject
-from tonumpy.repair.operations import complete_chain, convert_arguments
-
-if TYPE_CHECKING:
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import Confidence, RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.repair.operations import Operation, complete_chain, convert_arguments
+from tonumpy.text.candidates import Candidate
 
 CODE = "TNP300"
 ON_BY_DEFAULT = False

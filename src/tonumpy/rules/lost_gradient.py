@@ -50,20 +50,12 @@ A function that torch lacks needs a `torch.autograd.Function` with its own `back
 There is no fix: only you know which torch functions replace the NumPy code.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonumpy.conversions import Conversion
+from tonumpy.detectors.completeness import Complete
+from tonumpy.findings import Confidence
 from tonumpy.phrases import without_gradient
-from tonumpy.text.candidates import is_in_row
+from tonumpy.text.candidates import Candidate, is_in_row
 from tonumpy.text.syntax import FUNCTIONS
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import Confidence, RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
 
 CODE = "TNP203"
 ON_BY_DEFAULT = True
@@ -92,7 +84,3 @@ def check(conversion: Conversion) -> str | None:
 def brief(conversion: Conversion) -> str:
     detach = conversion.chain.detach
     return f"`{detach.words}` cuts the gradient of the loss in line {conversion.trained_in}" if detach else ""
-
-
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    return ()

@@ -42,22 +42,6 @@ loss = nn.functional.mse_loss(net(torch.ones(8, 3, device=device)), target)
 There is no fix: only you know which of the two belongs elsewhere.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-
 CODE = "TNP109"
 ON_BY_DEFAULT = True
 JUDGES = ("runs",)
-
-
-def check(conversion: object) -> str | None:  # noqa: ARG001
-    return None
-
-
-def repair(conversion: object, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    return ()

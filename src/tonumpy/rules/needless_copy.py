@@ -37,28 +37,17 @@ def snapshot(x: torch.Tensor):
 Safe: the array keeps its own memory and values. Not offered where an in-place method stands between the two copies.
 """
 
-from __future__ import annotations
-
 import ast
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from tonumpy.repair.operations import RemoveLink
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.conversions import Conversion
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import Operation, RemoveLink
 
 CODE = "TNP301"
 ON_BY_DEFAULT = False
+concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates
 
 
 def check(conversion: Conversion) -> str | None:

@@ -38,18 +38,12 @@ Put `.detach()` before `.cpu()`: otherwise autograd records the copy to the CPU 
 As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
 
-from tonumpy.engine.knowledge.chains import Role
+from tonumpy.conversions import Conversion
+from tonumpy.engine.knowledge.chains import Link, Role
 from tonumpy.phrases import at_risk, at_risk_briefly, lost
 from tonumpy.repair.operations import complete_chain
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.engine.knowledge.chains import Link
 
 CODE = "TNP102"
 ON_BY_DEFAULT = True

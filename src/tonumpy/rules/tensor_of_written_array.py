@@ -48,25 +48,22 @@ in 680 public repositories 11 were right, and ten of these were lessons that sho
 `torch.from_numpy(array)` gets a `.clone()`.
 """
 
-from __future__ import annotations
-
+from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.detectors.completeness import Complete
 from tonumpy.phrases import overwritten, overwritten_briefly
 from tonumpy.related import of_written_array
 from tonumpy.repair.operations import end_sharing
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.text.candidates import Candidate
+from tonumpy.text.candidates import Candidate
 
 CODE = "TNP202"
 ON_BY_DEFAULT = False
 JUDGES = ("receivers", "memory")
-confidence = attrgetter("confidence_of_sharing")
 FIX_IS_UNSAFE = True
+check = partial(overwritten, written="array")
+brief = partial(overwritten_briefly, written="array")
+confidence = attrgetter("confidence_of_sharing")
 repair = end_sharing
 related = of_written_array
 
@@ -74,13 +71,3 @@ related = of_written_array
 def concerns(complete: Complete) -> list[Candidate]:
     written = complete.sharing().of_arrays
     return [candidate for candidate in complete.candidates if candidate.call in written]
-
-
-def check(conversion: Conversion | ImplicitConversion) -> str | None:
-    shared = conversion.array_written
-    return overwritten(conversion, shared, "array") if shared else None
-
-
-def brief(conversion: Conversion | ImplicitConversion) -> str:
-    shared = conversion.array_written
-    return overwritten_briefly(conversion, shared, "array") if shared else ""

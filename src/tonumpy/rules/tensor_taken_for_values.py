@@ -57,22 +57,16 @@ number in a table `loss.item()`, all else an array. There is none where the tens
 elsewhere: convert each before it is added.
 """
 
-from __future__ import annotations
-
 import ast
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from tonumpy.repair.operations import Convert, convert_argument
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import Convert, Operation, convert_argument
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.sinks.taken.words import said
 from tonumpy.text.names import last_name
 from tonumpy.text.reductions import has_several
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
 
 CODE = "TNP206"
 ON_BY_DEFAULT = True

@@ -53,18 +53,11 @@ copies then run beside each other.
 Safe: it drops `non_blocking=True`, and the copy waits for itself.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
 
-from tonumpy.findings import Ground
-from tonumpy.repair.operations import DropArgument
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.findings import Confidence, RepairStyle
-    from tonumpy.repair.operations import Operation
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.findings import Confidence, Ground, RepairStyle
+from tonumpy.repair.operations import DropArgument, Operation
 
 CODE = "TNP204"
 ON_BY_DEFAULT = True

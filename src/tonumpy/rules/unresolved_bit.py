@@ -40,31 +40,19 @@ both.
 Safe: where the conversion did not raise, the added link returns the tensor itself.
 """
 
-from __future__ import annotations
-
 import re
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from tonumpy.conversions import LINKS_OF_BIT
-from tonumpy.repair.operations import AddLinks, force
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.conversions import LINKS_OF_BIT, Conversion
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import AddLinks, Operation, force
+from tonumpy.rules import concerns_named
 
 CODE = "TNP107"
 ON_BY_DEFAULT = True
-confidence = attrgetter("confidence_of_kind")
-
 _NAMED = r"conj|adjoint|\.m?H\b"
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates if complete.source.says(_NAMED) else []
+concerns = concerns_named(_NAMED)
+confidence = attrgetter("confidence_of_kind")
 
 
 def check(conversion: Conversion) -> str | None:

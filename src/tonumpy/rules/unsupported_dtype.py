@@ -47,31 +47,19 @@ those of `float32` are others, and `.view(torch.uint8)` keeps them. The fix adds
 has no such method for packed dtypes such as `float4_e2m1fn_x2`.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
+from tonumpy.conversions import Conversion
 from tonumpy.engine.values.dtypes import is_choice, link_of_dtype, may_lack
+from tonumpy.findings import RepairStyle
 from tonumpy.phrases import dtype_chosen, lacking_choices
-from tonumpy.repair.operations import AddLinks
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.repair.operations import AddLinks, Operation
+from tonumpy.rules import concerns_named
 
 CODE = "TNP105"
 ON_BY_DEFAULT = True
+concerns = concerns_named(r"bfloat16|float8|float4|complex32|chalf|quantize_per_|\bqu?int")
 confidence = attrgetter("confidence_of_kind")
-
-_NAMED = r"bfloat16|float8|float4|complex32|chalf|quantize_per_|\bqu?int"
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates if complete.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

@@ -37,30 +37,17 @@ tensor too large to be dense, pass `.indices()` and `.values()` to `scipy.sparse
 Safe: the conversion raised before.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from tonumpy.repair.operations import AddLinks
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion
-    from tonumpy.detectors.completeness import Complete
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
+from tonumpy.conversions import Conversion
+from tonumpy.findings import RepairStyle
+from tonumpy.repair.operations import AddLinks, Operation
+from tonumpy.rules import concerns_named
 
 CODE = "TNP106"
 ON_BY_DEFAULT = True
+concerns = concerns_named("sparse|mkldnn")
 confidence = attrgetter("confidence_of_kind")
-
-
-_NAMED = r"sparse|mkldnn"
-
-
-def concerns(complete: Complete) -> list[Candidate]:
-    return complete.candidates if complete.source.says(_NAMED) else []
 
 
 def check(conversion: Conversion) -> str | None:

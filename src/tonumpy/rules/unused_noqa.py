@@ -35,15 +35,7 @@ def to_array(x: torch.Tensor):
 Safe: it removes only the comment, or the code in it; the module's syntax tree stays the same.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.findings import RepairStyle
-    from tonumpy.repair.operations import Operation
+from collections.abc import Sequence
 
 CODE = "TNP901"
 ON_BY_DEFAULT = False
@@ -58,8 +50,3 @@ def check(unused: Sequence[str]) -> str | None:
     unseen = [code for code in unused if code == code.upper()]
     why += [f"no {' or '.join(unseen)} is reported on this line"] if unseen else []
     return f"`# noqa` of {', '.join(unused)} suppresses nothing: {', and '.join(why)}"
-
-
-def repair(unused: Sequence[str], style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    """No operation: repair/comments.py edits the comment."""
-    return ()
