@@ -186,7 +186,7 @@ def test_data_that_is_not_replaced_is_refused() -> None:
     (repair,) = repairs_of(source)
     data = repair.conversion.candidate.receiver
     asked = repair._replace(operations=(DataToDetach(data), *repair.operations))
-    with pytest.raises(RewriteError, match=r"Attribute at row 1 for a call of `\.detach\(\)`"):
+    with pytest.raises(RewriteError, match="Attribute at row 1 for Call"):
         rewrite(source, [asked])
 
 

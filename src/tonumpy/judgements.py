@@ -77,7 +77,7 @@ def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> lis
     for judgement in judgements:
         fix, conversion = judgement.finding.fix, judgement.conversion
         if fix is not None and fix.applicability == "safe" and isinstance(conversion, ImplicitConversion):
-            converted = [each.argument for each in judgement.operations if isinstance(each, Convert)]
+            converted = [each.subject for each in judgement.operations if isinstance(each, Convert)]
             judgement = (
                 judgement
                 if all(is_tensor_on_every_path(each, module.source.tree) for each in converted)

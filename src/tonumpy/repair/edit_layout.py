@@ -111,26 +111,25 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
     if isinstance(operation, AddLinks):
         return (_add_links(operation, source),)
     if isinstance(operation, DataToDetach):
-        start = _name_start(operation.data, source)
-        return (Edit(start, source.node_end(operation.data), "detach()"),)
+        start = _name_start(operation.subject, source)
+        return (Edit(start, source.node_end(operation.subject), "detach()"),)
     if isinstance(operation, RemoveLink):
         return _remove_link(operation, source)
     if isinstance(operation, Convert):
         return _convert(operation, source)
     if isinstance(operation, AddCopy):
-        end = source.node_end(operation.call)
+        end = source.node_end(operation.subject)
         return (Edit(end, end, f".{operation.method}()"),)
     if isinstance(operation, ReplaceFunction):
-        function = operation.call.func
-        return (Edit(source.node_start(function), source.node_end(function), operation.name),)
+        return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), operation.name),)
     if isinstance(operation, DropArgument):
         return (_drop_argument(operation, source),)
-    return (_force(operation.call, source),)
+    return (_force(operation.subject, source),)
 
 
 def _drop_argument(operation: DropArgument, source: Source) -> Edit:
     """Drops an argument and the comma beside it, unless a comment would go with the comma."""
-    call, text = operation.call, source.text
+    call, text = operation.subject, source.text
     given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     places = sorted(_extent(each, source) for each in given)
     own = _extent(operation.argument, source)
@@ -157,7 +156,7 @@ def _extent(node: ast.expr | ast.keyword, source: Source) -> tuple[int, int]:
 
 
 def _convert(operation: Convert, source: Source) -> tuple[Edit, ...]:
-    argument = operation.argument
+    argument = operation.subject
     start, end = source.node_start(argument), source.node_end(argument)
     if isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
         return (Edit(end, end, operation.links),)
@@ -187,13 +186,12 @@ def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
 
     The brackets of `(x.detach)()` stay around what is left of it.
     """
-    function, text = operation.call.func, source.text
-    assert isinstance(function, ast.Attribute)
+    function, text = operation.function, source.text
     base_end, function_end = source.offset(source.node_end(function.value)), source.offset(source.node_end(function))
     gap, behind = _gap(text, base_end)[0], _gap(text, function_end)[0]
     if "#" in gap + behind:
         raise MisplacedError
-    start, end = source.position_at(base_end + gap.rfind(")") + 1), source.node_end(operation.call)
+    start, end = source.position_at(base_end + gap.rfind(")") + 1), source.node_end(operation.subject)
     if ")" not in behind:
         return (Edit(start, end, ""),)
     bracket = source.position_at(function_end + behind.rfind(")") + 1)

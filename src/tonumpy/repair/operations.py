@@ -27,34 +27,73 @@ class AddLinks(NamedTuple):
     before: ast.Attribute
     methods: tuple[str, ...]
 
+    @property
+    def subject(self) -> ast.expr:
+        """The node that another takes the place of."""
+        return self.before
+
+    @property
+    def made(self) -> ast.expr:
+        """The node that takes its place, around parts of the old one."""
+        return ast.Attribute(_called(self.before.value, *self.methods), self.before.attr, self.before.ctx)
+
+    @property
+    def words(self) -> str:
+        """The operation as a person says it."""
+        return f"add `{''.join(f'.{method}()' for method in self.methods)}`"
+
 
 class DataToDetach(NamedTuple):
     """`base.data` becomes `base.detach()`."""
 
-    data: ast.Attribute
+    subject: ast.Attribute
+
+    @property
+    def words(self) -> str:
+        return "replace `.data` by `.detach()`"
+
+    @property
+    def made(self) -> ast.expr:
+        return _called(self.subject.value, "detach")
 
 
 class Force(NamedTuple):
     """`base.numpy(...)` becomes `base.numpy(force=True)`."""
 
-    call: ast.Call
+    subject: ast.Call
+
+    @property
+    def words(self) -> str:
+        return "use `.numpy(force=True)`"
+
+    @property
+    def made(self) -> ast.expr:
+        return ast.Call(self.subject.func, [], [_FORCE])
 
 
 class RemoveLink(NamedTuple):
     """`base.name()` becomes `base`."""
 
-    call: ast.Call
+    subject: ast.Call
 
     @property
-    def method(self) -> str:
-        assert isinstance(self.call.func, ast.Attribute)
-        return self.call.func.attr
+    def function(self) -> ast.Attribute:
+        assert isinstance(self.subject.func, ast.Attribute)
+        return self.subject.func
+
+    @property
+    def made(self) -> ast.expr:
+        return self.function.value
+
+    @property
+    def words(self) -> str:
+        return f"remove `.{self.function.attr}()`"
 
 
 class Convert(NamedTuple):
     """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them; `method` is the last."""
 
-    argument: ast.expr
+    subject: ast.expr
     methods: tuple[str, ...]
     forced: bool
     method: Literal["numpy", "item", "tolist"] = "numpy"
@@ -64,23 +103,49 @@ class Convert(NamedTuple):
         calls = "".join(f".{method}()" for method in self.methods)
         return f"{calls}.{self.method}({'force=True' if self.forced else ''})"
 
+    @property
+    def made(self) -> ast.expr:
+        function = ast.Attribute(_called(self.subject, *self.methods), self.method, ast.Load())
+        return ast.Call(function, [], [_FORCE] if self.forced else [])
+
+    @property
+    def words(self) -> str:
+        return f"add `{self.links}`"
+
 
 class AddCopy(NamedTuple):
     """`x.numpy()` becomes `x.numpy().copy()`, and `torch.from_numpy(a)` `torch.from_numpy(a).clone()`."""
 
-    call: ast.Call
+    subject: ast.Call
     method: Literal["copy", "clone"]
+
+    @property
+    def made(self) -> ast.expr:
+        return _called(self.subject, self.method)
+
+    @property
+    def words(self) -> str:
+        name = last_name(self.subject.func)
+        return f"add `.{self.method}()` after `{'.numpy' if name == 'numpy' else name}()`"
 
 
 class DropArgument(NamedTuple):
     """`f(x, argument)` becomes `f(x)`; the argument may be that of a keyword."""
 
-    call: ast.Call
+    subject: ast.Call
     argument: ast.expr
 
     @property
-    def keyword(self) -> str | None:
-        return next((each.arg for each in self.call.keywords if each.value is self.argument), None)
+    def made(self) -> ast.expr:
+        args = [each for each in self.subject.args if each is not self.argument]
+        return ast.Call(
+            self.subject.func, args, [each for each in self.subject.keywords if each.value is not self.argument]
+        )
+
+    @property
+    def words(self) -> str:
+        keyword = next((each.arg for each in self.subject.keywords if each.value is self.argument), None)
+        return f"drop `{f'{keyword}=' if keyword else ''}{(quoted(self.argument) or '`...`')[1:-1]}`"
 
 
 class ReplaceFunction(NamedTuple):
@@ -89,8 +154,30 @@ class ReplaceFunction(NamedTuple):
     call: ast.Call
     name: str
 
+    @property
+    def subject(self) -> ast.expr:
+        return self.call.func
+
+    @property
+    def made(self) -> ast.expr:
+        return ast.parse(self.name, mode="eval").body
+
+    @property
+    def words(self) -> str:
+        return f"call `{self.name}`"
+
 
 Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | DropArgument | ReplaceFunction
+
+_FORCE = ast.keyword("force", ast.Constant(True))
+
+
+def _called(base: ast.expr, *methods: str) -> ast.expr:
+    """`base.detach().cpu()`."""
+    for method in methods:
+        base = ast.Call(ast.Attribute(base, method, ast.Load()), [], [])
+    return base
+
 
 # The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
 # tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
@@ -234,36 +321,18 @@ def force(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
 
 def describe(operations: tuple[Operation, ...]) -> str:
     """The repair in the words of a person: "Replace `.data` by `.detach()` and add `.cpu()`"."""
-    removed = {each.method for each in operations if isinstance(each, RemoveLink)}
+    removed = {each.function.attr for each in operations if isinstance(each, RemoveLink)}
     moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
     converted = [each for each in operations if isinstance(each, Convert)]
     in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
-    words = list(dict.fromkeys(map(_words, in_order)))
+    words = list(dict.fromkeys(each.words for each in in_order))
     further = (word.removeprefix("add ") if before.startswith("add ") else word for before, word in pairwise(words))
     told = " and ".join((*words[:1], *further))
-    places = [quoted(each.argument) or "the tensor" for each in converted]
+    places = [quoted(each.subject) or "the tensor" for each in converted]
     where = f" to {' and '.join(places)}" if converted and len(converted) == len(operations) else ""
     return f"{told[:1].upper()}{told[1:]}{where}"
-
-
-def _words(operation: Operation) -> str:
-    if isinstance(operation, AddLinks):
-        return f"add `{''.join(f'.{method}()' for method in operation.methods)}`"
-    if isinstance(operation, Convert):
-        return f"add `{operation.links}`"
-    if isinstance(operation, ReplaceFunction):
-        return f"call `{operation.name}`"
-    if isinstance(operation, DropArgument):
-        keyword = f"{operation.keyword}=" if operation.keyword else ""
-        return f"drop `{keyword}{(quoted(operation.argument) or '`...`')[1:-1]}`"
-    if isinstance(operation, AddCopy):
-        name = last_name(operation.call.func)
-        return f"add `.{operation.method}()` after `{'.numpy' if name == 'numpy' else name}()`"
-    if isinstance(operation, RemoveLink):
-        return f"remove `.{operation.method}()`"
-    return "replace `.data` by `.detach()`" if isinstance(operation, DataToDetach) else "use `.numpy(force=True)`"
 
 
 def _can_force(call: ast.Call) -> bool:

@@ -10,24 +10,13 @@ from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.findings import Edit, SourceError
 from tonumpy.repair.operations import (
     AddCopy,
-    AddLinks,
-    Convert,
-    DataToDetach,
-    DropArgument,
-    Force,
     Operation,
-    RemoveLink,
-    ReplaceFunction,
     completes_the_chain,
 )
-from tonumpy.text.names import path_of
 from tonumpy.text.source import Source, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
-    _Pairs = list[tuple[object, object]]
+    from collections.abc import Iterable, Sequence
 
 
 class RewriteError(SourceError):
@@ -131,7 +120,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
     # Two chains may have a link in common.
     unique = {(type(operation), operation): operation for operation in operations}
     for operation in sorted(unique.values(), key=_goes_around):
-        planned.setdefault(_subject(operation), []).append(operation)
+        planned.setdefault(operation.subject, []).append(operation)
     calls: dict[ast.Call, ast.Call] = {}
     waiting: list[tuple[object, object]] = [(old, new)]
     while waiting:
@@ -147,7 +136,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
             around = planned[was].pop()
             if not planned[was]:
                 del planned[was]
-            waiting.extend(_expected(around, now))
+            waiting.append((around.made, now))
         elif type(was) is not type(now):
             raise MismatchError(f"{_name(now)} for {_name(was)}")
         else:
@@ -160,109 +149,6 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 def _goes_around(operation: Operation) -> bool:
     """True if it makes something around its node, and so is matched before another operation of that node."""
     return isinstance(operation, AddCopy)
-
-
-def _subject(operation: Operation) -> ast.AST:
-    if isinstance(operation, AddLinks):
-        return operation.before
-    if isinstance(operation, Convert):
-        return operation.argument
-    return operation.data if isinstance(operation, DataToDetach) else operation.call
-
-
-def _expected(operation: Operation, now: ast.AST) -> _Pairs:
-    """The pairs that must match for `now` to be the outcome of an operation."""
-    return _EXPECTED[type(operation)](operation, now)
-
-
-def _links_added(operation: AddLinks, now: ast.AST) -> _Pairs:
-    old = operation.before
-    if not isinstance(now, ast.Attribute):
-        raise MismatchError(f"{_name(now)} for {_name(old)}")
-    value = _without_links(now.value, operation.methods)
-    return [(old.value, value), (old.attr, now.attr), (old.ctx, now.ctx)]
-
-
-def _converted(operation: Convert, now: ast.AST) -> _Pairs:
-    value = _without_conversion(now, operation.method, forced=operation.forced)
-    return [(operation.argument, _without_links(value, operation.methods))]
-
-
-def _link_removed(operation: RemoveLink, now: ast.AST) -> _Pairs:
-    assert isinstance(operation.call.func, ast.Attribute)
-    return [(operation.call.func.value, now)]
-
-
-def _function_replaced(operation: ReplaceFunction, now: ast.AST) -> _Pairs:
-    call = operation.call
-    if not isinstance(now, ast.Call) or path_of(now.func) != operation.name:
-        raise MismatchError(f"{_name(now)} for a call of {operation.name}")
-    return [(call.args, now.args), (call.keywords, now.keywords)]
-
-
-def _argument_dropped(operation: DropArgument, now: ast.AST) -> _Pairs:
-    call, dropped = operation
-    if not isinstance(now, ast.Call):
-        raise MismatchError(f"{_name(now)} for {_name(call)}")
-    args = [each for each in call.args if each is not dropped]
-    keywords = [each for each in call.keywords if each.value is not dropped]
-    return [(call.func, now.func), (args, now.args), (keywords, now.keywords)]
-
-
-def _forced(operation: Force, now: ast.AST) -> _Pairs:
-    if not isinstance(now, ast.Call) or now.args or [_force_value(keyword) for keyword in now.keywords] != [True]:
-        raise MismatchError(f"{_name(now)} for a call with `force=True`")
-    return [(operation.call.func, now.func)]
-
-
-_EXPECTED: dict[type, Callable[[Any, ast.AST], _Pairs]] = {
-    AddLinks: _links_added,
-    DataToDetach: lambda operation, now: [(operation.data.value, _without_link(now, "detach"))],
-    Convert: _converted,
-    AddCopy: lambda operation, now: [(operation.call, _without_link(now, operation.method))],
-    RemoveLink: _link_removed,
-    ReplaceFunction: _function_replaced,
-    DropArgument: _argument_dropped,
-    Force: _forced,
-}
-
-
-def _without_links(node: ast.expr, methods: Iterable[str]) -> ast.expr:
-    for method in reversed([*methods]):
-        node = _without_link(node, method)
-    return node
-
-
-def _without_link(node: ast.AST, method: str) -> ast.expr:
-    """`base` of `base.method()`."""
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == method
-        and not node.args
-        and not node.keywords
-    ):
-        return node.func.value
-    raise MismatchError(f"{_name(node)} for a call of `.{method}()`")
-
-
-def _without_conversion(node: ast.AST, method: str, *, forced: bool) -> ast.expr:
-    """`base` of `base.numpy()` or, where it is forced, of `base.numpy(force=True)`."""
-    if not forced:
-        return _without_link(node, method)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "numpy"
-        and not node.args
-        and [_force_value(keyword) for keyword in node.keywords] == [True]
-    ):
-        return node.func.value
-    raise MismatchError(f"{_name(node)} for a call of `.numpy(force=True)`")
-
-
-def _force_value(keyword: ast.keyword) -> object:
-    return keyword.value.value if keyword.arg == "force" and isinstance(keyword.value, ast.Constant) else None
 
 
 def _name(node: ast.AST) -> str:
