@@ -88,13 +88,12 @@ def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> lis
 
 
 def never_by_halves(judgements: list[Judgement]) -> list[Judgement]:
-    """No safe fix beside an unsafe one in the same call or operator: arrays and tensors would meet there."""
+    """No safe fix beside an unsafe one in the same line, or in the same call or operator: arrays and tensors would meet
+    there."""
     unsafe = [each for each in judgements if _raises(each) and each.finding.fix and not _is_safe(each)]
-    around = {id(node) for each in unsafe for node in _expressions_around(each)}
+    shared = {place for each in unsafe for place in _places_of(each)}
     return [
-        with_unsafe_fix(each)
-        if around and _is_safe(each) and any(id(node) in around for node in _expressions_around(each))
-        else each
+        with_unsafe_fix(each) if shared and _is_safe(each) and not shared.isdisjoint(_places_of(each)) else each
         for each in judgements
     ]
 
@@ -107,16 +106,15 @@ def _is_safe(judgement: Judgement) -> bool:
     return judgement.finding.fix is not None and judgement.finding.fix.applicability == "safe"
 
 
-def _expressions_around(judgement: Judgement) -> list[ast.AST]:
-    """The calls and operators of its statement that hold a conversion."""
+def _places_of(judgement: Judgement) -> list[ast.AST | int]:
+    """The row of a conversion, and the calls and operators of its statement that hold it."""
     conversion = judgement.conversion
     if conversion is None:
         return []
     place = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-    if isinstance(place.statement, _BLOCKS):
-        return []
-    path = path_to(place.statement, node_of(conversion))
-    return [each for each in path if isinstance(each, (ast.Call, ast.BinOp, ast.Compare, ast.AugAssign))]
+    path = [] if isinstance(place.statement, _BLOCKS) else path_to(place.statement, node_of(conversion))
+    joining = (each for each in path if isinstance(each, (ast.Call, ast.BinOp, ast.Compare, ast.AugAssign)))
+    return [judgement.finding.start.row, *joining]
 
 
 def node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
