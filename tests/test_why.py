@@ -569,6 +569,15 @@ def test_a_device_without_a_line_of_its_own(run_tonumpy: RunTonumpy, tmp_path: P
     assert "on a tensor on `args.device` (maybe a GPU)" in run_tonumpy("check", "m.py").out
 
 
+def test_a_mask_that_is_none_is_told_with_its_kind(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(
+        "import numpy as np\nimport torch\n\n\ndef f(x: torch.Tensor):\n    return ~np.isnan(x)\n"
+    )
+    told = run_tonumpy("why", "m.py:6").out
+    assert told.startswith("m.py:6:12: `~np.isnan(x)`\n  TNP205 (high confidence): ")
+    assert "\n  kind: torch tensor (proved)\n    code, m.py:5: true from this line on\n" in told.split("\n\n")[0]
+
+
 def test_what_is_taken_for_a_value_is_told_with_its_kind(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("import torch\n\n\ndef f(x: torch.Tensor):\n    return len(set(x))\n")
     told = run_tonumpy("why", "m.py:5").out

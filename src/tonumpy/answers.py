@@ -46,7 +46,7 @@ def answers_of(conversion: Conversion | ImplicitConversion, module: Module) -> t
     def of(about: str) -> tuple[Ground, ...]:
         return tuple(each for each in grounds if each.about == about)
 
-    if isinstance(conversion, ImplicitConversion) and conversion.taken is not None:
+    if isinstance(conversion, ImplicitConversion) and (conversion.taken or conversion.mask):
         return (_kind(conversion, of("kind")),)  # neither device nor grad counts there
     of_mode = (*of("grad mode"), *_line_of_mode(conversion, filename))
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]

@@ -19,6 +19,7 @@ from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
+from tonumpy.sinks.boolean_ufuncs import infer_masks
 from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
@@ -244,6 +245,7 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
         *(each for each in infer_taken(module, lambda: places.risks) if is_in_row(each.site.call, places.row)),
+        *(each for each in infer_masks(module) if is_in_row(each.argument, places.row)),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
 

@@ -106,6 +106,7 @@ def _conversion(
         tensors[0][1].certainty,
         on_cpu=True,
         requires_grad=False,
+        evidence=tensors[0][1].evidence,
         keeps_value=bool(in_torch),
         mask=Mask(how, in_torch, tuple(node for node, _ in tensors)),
     )
