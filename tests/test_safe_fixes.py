@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
 CODES = {"TNP104", "TNP105", "TNP106", "TNP107", "TNP108", "TNP206"}
-KINDS = ([1.0, 2.0], np.ones(2), 2.0)
+KINDS = ([1.0, 2.0], (1.0, 2.0), np.ones(2), np.float32(1), 2.0, True, "a", None)
 MOST = 3  # parameters that are varied
 
 
