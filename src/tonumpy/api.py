@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from os import fspath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tonumpy import pipeline
 from tonumpy.cli import run
-from tonumpy.cli.disk import read
 from tonumpy.cli.files import find_files
+from tonumpy.cli.main import candidate_files
 from tonumpy.cli.outcomes import Task
 from tonumpy.cli.parallel import outcomes_of
-from tonumpy.config import Configuration, Settings, combine, may_have_findings, read_choices
+from tonumpy.config import Configuration, Settings, combine, read_choices
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import SourceError
 from tonumpy.text.noqa import suppress
 from tonumpy.text.sources import source_of
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from tonumpy.findings import Confidence, Finding, Links, Style
+    from tonumpy.findings import Confidence, Finding, Links, SourceError, Style
     from tonumpy.text.source import Source
 
 _Text = TypeVar("_Text", str, bytes)
@@ -101,15 +99,9 @@ def check_paths(
     )
     configuration = Configuration(choices, None if config is None else fspath(config), isolated)
     found = find_files([fspath(each) for each in paths], configuration).with_nothing_told()
-    errors, tasks = list(found.errors), []
-    for path in found.files:
-        try:
-            data = read(path)
-        except SourceError as error:
-            errors.append(error)
-            continue
-        if may_have_findings(data, partial(configuration.settings_of, path)):
-            tasks.append(Task(path, None, configuration.settings_of(path)))
+    errors = list(found.errors)
+    candidates = candidate_files(found.files, configuration, errors, None, {})
+    tasks = [Task(path, None, configuration.settings_of(path)) for path in candidates]
     outcomes = list(outcomes_of(run.check, tasks, jobs))
     errors += [error for outcome in outcomes for error in outcome.errors]
     findings = [finding for outcome in outcomes for finding in outcome.findings]

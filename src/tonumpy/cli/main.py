@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.signals import current, raised
@@ -20,10 +21,11 @@ from tonumpy.cli.streams import StreamError
 from tonumpy.cli.work import Run, in_order
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
+from tonumpy.report.parts import summary
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from typing import TextIO
 
@@ -71,20 +73,25 @@ def _main(argv: Sequence[str] | None) -> int:
         os.getcwd()  # every relative path needs it
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from error
-    commands = {
-        "check": _check,
-        "fix": _fix,
-        "baseline": _baseline,
-        "sweep": _sweep,
-        "rehearse": _rehearse,
-        "why": _why,
-        "clean": _clean,
-        "explain": _explain,
-        "rules": _list,
-        "habits": _list,
-        "server": _server,
-    }
-    return commands[arguments.command](arguments)
+    module, _, name = _COMMANDS[arguments.command].rpartition(".")
+    command: Callable[[argparse.Namespace], int] = getattr(import_module(module), name) if module else globals()[name]
+    return command(arguments)
+
+
+# Each takes the arguments and returns the exit code; those of other modules need what no other command does: start-up.
+_COMMANDS = {
+    "check": "_check",
+    "fix": "_fix",
+    "baseline": "_baseline",
+    "sweep": "tonumpy.sweep.command.sweep",
+    "rehearse": "tonumpy.cli.rehearse.rehearse",
+    "why": "tonumpy.cli.why_command.why",
+    "clean": "tonumpy.cli.result_cache.clean_cache",
+    "explain": "tonumpy.cli.pages.explain",
+    "rules": "tonumpy.cli.pages.list_rules",
+    "habits": "tonumpy.cli.pages.list_habits",
+    "server": "_server",
+}
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -106,10 +113,8 @@ def _check(arguments: argparse.Namespace) -> int:
     streams.publish(render, report, sys.stdout, arguments)
     streams.write_errors(report.errors)
     if streams.is_for_people(form) and not arguments.quiet:
-        from tonumpy.report.parts.summary import summary_of_check  # only here: start-up
-
         of_nothing = not run.looked_at
-        told = summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
+        told = summary.summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
         streams.write(told, sys.stdout)
     if report.errors:
         return ERRORS
@@ -153,8 +158,6 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _add_noqa(arguments: argparse.Namespace) -> int:
     """A `# noqa` comment beside every finding, in place of a report."""
-    from tonumpy.report.parts.summary import summary_of_silence  # only here: start-up
-
     if arguments.diff_base is not None:
         raise ConfigError("--add-noqa cannot be combined with --diff-base")
     if reads_stdin(arguments):
@@ -162,9 +165,8 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     run = process_files(arguments, "add-noqa").written(arguments.paths)
     streams.write_errors(run.report().errors)
     if not arguments.quiet:
-        streams.write(
-            summary_of_silence([finding for outcome in run.outcomes for finding in outcome.fixed]), sys.stdout
-        )
+        silenced = [finding for outcome in run.outcomes for finding in outcome.fixed]
+        streams.write(summary.summary_of_silence(silenced), sys.stdout)
     return ERRORS if run.errors else CLEAN
 
 
@@ -200,8 +202,6 @@ def _baseline(arguments: argparse.Namespace) -> int:
 
 
 def _fix(arguments: argparse.Namespace) -> int:
-    from tonumpy.report.parts import summary  # only here: start-up
-
     run, hidden, old = _repaired(arguments)
     run, speech = _delivered(run, arguments)
     _, form = streams.format_of(arguments, speech, configuration_of(arguments))
@@ -250,60 +250,6 @@ def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:
     return before.repaired(report.findings, configuration_of(arguments)), hidden, old
 
 
-def _sweep(arguments: argparse.Namespace) -> int:
-    from tonumpy.sweep.command import sweep  # saves start-up
-
-    checked = parse_arguments(["check", *arguments.check_options])
-    if checked.paths or checked.stdin_filename is not None:
-        raise ConfigError("sweep takes only options of `tonumpy check` after `--`, no paths")
-    return sweep(arguments, checked)
-
-
-def _rehearse(arguments: argparse.Namespace) -> int:
-    from tonumpy.cli.rehearse import rehearse  # with what no other command needs: start-up
-
-    return rehearse(arguments, configuration_of(arguments))
-
-
-def _explain(arguments: argparse.Namespace) -> int:
-    from tonumpy.cli.pages import page_asked_for  # only here: start-up
-
-    text = f"{page_asked_for(arguments.rule)}\n"
-    if streams.has_colour(sys.stdout, arguments):
-        from tonumpy.report.parts.terminal import markdown  # only here: start-up
-
-        text = markdown(text)
-    return _say(text)
-
-
-def _list(arguments: argparse.Namespace) -> int:
-    from tonumpy.cli import pages  # only here: start-up
-
-    listed = pages.list_of_rules if arguments.command == "rules" else pages.list_of_habits
-    return _say(listed(as_json=arguments.output_format == "json"))
-
-
-def _say(text: str) -> int:
-    streams.write(text, sys.stdout)
-    return CLEAN
-
-
-def _why(arguments: argparse.Namespace) -> int:
-    from tonumpy.cli.why_command import why  # saves start-up
-
-    with _diff_base(arguments) as base:
-        return CLEAN if why(arguments, configuration_of(arguments), base) else ERRORS
-
-
-def _clean(arguments: argparse.Namespace) -> int:
-    from tonumpy.cli.result_cache import clean_cache  # only here: start-up
-
-    told = clean_cache(arguments.cache_dir, configuration_of(arguments))
-    if not arguments.quiet:
-        streams.write(told, sys.stdout)
-    return CLEAN
-
-
 def _server(_: argparse.Namespace) -> int:
     try:
         from tonumpy.integrations.language_server import serve  # start-up
@@ -344,7 +290,10 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 
             tasks = [Task(path, stdin, configuration.settings_of(path)) for path in candidates]
             done = in_order(command, tasks, configuration.settings_in("").jobs, known, result_cache)
-            outcomes += _told_of(done, arguments)
+            for outcome in done:
+                done_to = f"{len(outcome.findings)} found, {len(outcome.fixed)} fixed"
+                _tell(arguments, f"{outcome.task.filename}: {done_to}")
+                outcomes.append(outcome)
             errors += [error for outcome in outcomes for error in outcome.errors]
         if result_cache is not None:
             _tell(arguments, f"files unchanged since an earlier run: {result_cache.taken}")
@@ -373,8 +322,7 @@ def _result_cache(arguments: argparse.Namespace, configuration: Configuration, c
 def named_files(arguments: argparse.Namespace, configuration: Configuration, errors: list[SourceError]) -> list[str]:
     paths = arguments.paths or [os.curdir]
     writes = arguments.command == "fix" or getattr(arguments, "add_noqa", False)
-    found = find_files(paths, configuration, to_write=writes)
-    found = found.with_nothing_told()
+    found = find_files(paths, configuration, to_write=writes).with_nothing_told()
     errors += found.errors
     streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)
     if arguments.verbose:
@@ -382,12 +330,6 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
             _tell(arguments, f"settings from {origin or 'no file'}")
     return found.files
-
-
-def _told_of(outcomes: Iterable[Outcome], arguments: argparse.Namespace) -> Iterator[Outcome]:
-    for each in outcomes:
-        _tell(arguments, f"{each.task.filename}: {len(each.findings)} found, {len(each.fixed)} fixed")
-        yield each
 
 
 def _tell(arguments: argparse.Namespace, what: str) -> None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
+from tonumpy.cli import streams
 from tonumpy.config import ConfigError
 from tonumpy.engine.knowledge.habits import HABITS
+from tonumpy.report.parts.terminal import markdown
 from tonumpy.rules import all_rules
 from tonumpy.suggestions import suggestion
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    text = f"{page_asked_for(arguments.rule)}\n"
+    streams.write(markdown(text) if streams.has_colour(sys.stdout, arguments) else text, sys.stdout)
+    return 0
 
 
 def page_asked_for(word: str) -> str:
@@ -34,9 +44,9 @@ def _page_of_habit(word: str) -> str:
     raise ConfigError(f"unknown habit `{word}`{suggestion(word, [habit.id for habit in HABITS])}")
 
 
-def list_of_rules(*, as_json: bool) -> str:
-    if as_json:
-        return _as_json(
+def list_rules(arguments: argparse.Namespace) -> int:
+    if arguments.output_format == "json":
+        return _print_json(
             {
                 "code": rule.code,
                 "name": rule.name,
@@ -52,12 +62,12 @@ def list_of_rules(*, as_json: bool) -> str:
     for rule in all_rules():
         default = "preview" if rule.is_preview else "on" if rule.on_by_default else "off"
         lines.append(f"{rule.code:<6}  {rule.name:<{width}}  {default:<7}  {rule.summary}")
-    return "".join(f"{line}\n" for line in lines)
+    return _print(lines)
 
 
-def list_of_habits(*, as_json: bool) -> str:
-    if as_json:
-        return _as_json(
+def list_habits(arguments: argparse.Namespace) -> int:
+    if arguments.output_format == "json":
+        return _print_json(
             {
                 "id": habit.id,
                 "effect": "lower",
@@ -68,8 +78,13 @@ def list_of_habits(*, as_json: bool) -> str:
             for habit in HABITS
         )
     width = max(len(habit.id) for habit in HABITS)
-    return "".join(f"{habit.id:<{width}}  {habit.summary}\n" for habit in HABITS)
+    return _print(f"{habit.id:<{width}}  {habit.summary}" for habit in HABITS)
 
 
-def _as_json(entries: Iterable[dict[str, object]]) -> str:
-    return json.dumps(list(entries), indent=2) + "\n"
+def _print_json(entries: Iterable[dict[str, object]]) -> int:
+    return _print([json.dumps(list(entries), indent=2)])
+
+
+def _print(lines: Iterable[str]) -> int:
+    streams.write("".join(f"{line}\n" for line in lines), sys.stdout)
+    return 0

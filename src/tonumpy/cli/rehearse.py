@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.cli import streams
+from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.disk import write_text
 from tonumpy.cli.outcomes import Change
 from tonumpy.config import ConfigError
@@ -54,8 +55,9 @@ FINDINGS, ERRORS = 1, 2
 _SIGNALLED = 128  # and the signal's number, as a shell says it
 
 
-def rehearse(arguments: argparse.Namespace, configuration: Configuration) -> int:
+def rehearse(arguments: argparse.Namespace) -> int:
     """The exit code."""
+    configuration = configuration_of(arguments)
     _, form = streams.format_of(arguments, sys.stdout, configuration)
     rehearsed = rehearsed_of(arguments, configuration)
     speech = sys.stderr if arguments.diff else sys.stdout

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.cache.store import Kept, Store
+from tonumpy.cli import streams
+from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.outcomes import Outcome, Task
 from tonumpy.config import ConfigError
 from tonumpy.engine.names.reads import digest_of
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator
 
     from tonumpy.config import Configuration, Settings
@@ -126,16 +129,18 @@ def _users_folder() -> str:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tonumpy")
 
 
-def clean_cache(given: str | None, configuration: Configuration) -> str:
+def clean_cache(arguments: argparse.Namespace) -> int:
     """Remove the databases and say what was done; ConfigError where that cannot be."""
-    folder = place_of_cache(given, configuration)
+    folder = place_of_cache(arguments.cache_dir, configuration_of(arguments))
     try:
         databases = list(_databases(folder))
         for path in databases:
             os.unlink(path)
     except OSError as error:
         raise ConfigError(f"{folder}: {error.strerror}") from error
-    return f"Removed the cache in {folder}.\n" if databases else f"There is no cache in {folder}.\n"
+    told = f"Removed the cache in {folder}.\n" if databases else f"There is no cache in {folder}.\n"
+    streams.write("" if arguments.quiet else told, sys.stdout)
+    return 0
 
 
 def _databases(folder: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from tonumpy.cli import streams
+from tonumpy.cli.asked import configuration_of
+from tonumpy.cli.diff_base import diff_base
 from tonumpy.cli.disk import read
 from tonumpy.cli.silences import Silences, without_silences
 from tonumpy.config import ConfigError
@@ -22,7 +24,15 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration
 
 
-def why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
+def why(arguments: argparse.Namespace) -> int:
+    """The exit code: 0 where something was told, 2 where the file cannot be read."""
+    if arguments.diff_base is None:
+        return 0 if _why(arguments, configuration_of(arguments), None) else 2
+    with diff_base(arguments.diff_base) as base:
+        return 0 if _why(arguments, configuration_of(arguments), base) else 2
+
+
+def _why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
     """False where the file cannot be read or parsed, which is told; ConfigError where there is no conversion."""
     filename, row, column = _read_place(arguments.place)
     filename, cell = _read_cell(filename)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
+from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.cli.result_cache import identity
 from tonumpy.config import ConfigError, cores
 from tonumpy.sweep.manifest import read_targets
@@ -36,8 +37,11 @@ _RARELY = 30.0  # seconds between two lines of progress where there is no termin
 _GOES_ON = "the same command goes on where it stopped"
 
 
-def sweep(arguments: argparse.Namespace, checked: argparse.Namespace) -> int:
-    """`checked` is what the options for `tonumpy check` mean."""
+def sweep(arguments: argparse.Namespace) -> int:
+    """The exit code."""
+    checked = parse_arguments(["check", *arguments.check_options])
+    if checked.paths or checked.stdin_filename is not None:
+        raise ConfigError("sweep takes only options of `tonumpy check` after `--`, no paths")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ConfigError(f"sweep needs {', '.join(missing)}: in a clone of tonumpy, run `pip install '.[sweep]'`")
