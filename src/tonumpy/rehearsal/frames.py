@@ -46,10 +46,14 @@ _MAX_BYTES = 2_000_000  # of one file
 
 def own_frame(depth: int) -> FrameType | None:
     """The innermost frame of the user's own code, however far it is."""
-    frame: FrameType | None = sys._getframe(depth + 1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
+    return next((each for each in outward(sys._getframe(depth + 1)) if is_own(each.f_code.co_filename)), None)
+
+
+def outward(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame, and those that called it."""
+    while frame is not None:
+        yield frame
         frame = frame.f_back
-    return frame
 
 
 def place_of(frame: FrameType) -> Spot:
@@ -245,10 +249,7 @@ def calling(is_compiled: bool) -> Iterator[None]:
 
 def innermost() -> FrameType | None:
     """The Python code that is at a conversion, without torch's own and ours."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_of_torch(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
+    return next((each for each in outward(sys._getframe(1)) if not is_of_torch(each.f_code.co_filename)), None)
 
 
 @functools.cache

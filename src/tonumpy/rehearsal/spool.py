@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.output import open_to_append
 from tonumpy.rehearsal.events import event_of
-from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of
+from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of, outward
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
     from typing import Any
 
     from tonumpy.rehearsal.events import Event
@@ -181,9 +180,7 @@ class Recorder:
 
 def _held(event: Event, tensor: object, filename: str) -> tuple[Name, ...]:
     """What holds it, in the innermost frame of a file that still stands."""
-    frame: FrameType | None = sys._getframe(3)
-    while frame is not None and frame.f_code.co_filename != filename:
-        frame = frame.f_back
+    frame = next((each for each in outward(sys._getframe(3)) if each.f_code.co_filename == filename), None)
     names = () if frame is None else names_of(tensor, frame)
     is_unnamed = frame is not None and not names and event.way == "array" and event.is_refused
     return (holder_of(tensor),) if is_unnamed else names

@@ -10,16 +10,16 @@ import functools
 import os
 import sys
 import weakref
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.frames import is_own
+from tonumpy.rehearsal.frames import is_own, outward
 from tonumpy.rehearsal.standin.reporting import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
     from tonumpy.rehearsal.events import Call, Event
     from tonumpy.rehearsal.standin.patches import Patches
@@ -82,12 +82,8 @@ class Gradients:
 
     def _is_new(self) -> bool:
         """By the nearest frames: most of these calls are made again and again."""
-        frame: FrameType | None = sys._getframe(3)
-        key: list[object] = []
-        while frame is not None and len(key) < 18:
-            key += (frame.f_code, frame.f_code.co_filename, frame.f_lasti)
-            frame = frame.f_back
-        place = tuple(key)
+        nearest = islice(outward(sys._getframe(3)), 6)
+        place = tuple((each.f_code, each.f_code.co_filename, each.f_lasti) for each in nearest)
         if place in self._seen:
             return False
         self._seen.add(place)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tonumpy.detectors.waiting import view_waited_for
-from tonumpy.rehearsal.frames import own_frame, place_of_caller, tree_of
+from tonumpy.rehearsal.frames import outward, own_frame, place_of_caller, tree_of
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import CPU, HOST, Mark, Tensor, is_pretended, mark_of, tensors_in
@@ -183,14 +183,7 @@ def _is_towards_host(source: Any, target: Any) -> bool:
 
 def _is_of_module() -> bool:
     """True if a module is moved: its parameters are there since long."""
-    frame = sys._getframe(3)
-    for _ in range(4):
-        if frame.f_code.co_filename == _OF_MODULES:
-            return True
-        if frame.f_back is None:
-            return False
-        frame = frame.f_back
-    return False
+    return any(each.f_code.co_filename == _OF_MODULES for each in itertools.islice(outward(sys._getframe(3)), 4))
 
 
 def is_view() -> bool:

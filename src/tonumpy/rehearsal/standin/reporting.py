@@ -16,16 +16,16 @@ import builtins
 import os
 import sys
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.observed.sighting import is_at
 from tonumpy.rehearsal.events import Call, Event
-from tonumpy.rehearsal.frames import is_own, place_of, tree_of
+from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, outward, place_of, tree_of, value_of
 from tonumpy.text.names import last_name
-from tonumpy.text.syntax import TRIES, walk
+from tonumpy.text.syntax import TRIES
 from tonumpy.text.tree_paths import path_at, path_to
 from tonumpy.text.wanted_errors import treatment
 
@@ -56,17 +56,15 @@ class Reports:
     def stack(self, frame: FrameType | None = None) -> tuple[Call, ...]:
         """The stack of a frame or else of the caller, innermost call first."""
         found = []
-        frame = frame or sys._getframe(1)
         calls = self._calls
-        while frame is not None:
-            code = frame.f_code
-            key = (id(code), frame.f_lasti)
+        for each in outward(frame or sys._getframe(1)):
+            code = each.f_code
+            key = (id(code), each.f_lasti)
             if key not in calls:
-                calls[key] = code, _call(frame)
+                calls[key] = code, _call(each)
             call = calls[key][1]
             if call is not None:
                 found.append(call)
-            frame = frame.f_back
         return tuple(found)
 
     def event(self, tensor: Any, way: Way, frame: FrameType | None = None) -> Event:
@@ -101,15 +99,13 @@ class Reports:
 
     def _handles(self, error: type[BaseException]) -> bool:
         """True if the code that called, or what called that, handles an error of this type."""
-        frame: FrameType | None = sys._getframe(1)
         is_nearest = True
-        while frame is not None:
+        for frame in outward(sys._getframe(1)):
             if is_own(frame.f_code.co_filename):
                 found = _is_handled(self._path(frame), error, frame, is_nearest=is_nearest)
                 if found is not None:
                     return found
                 is_nearest = False
-            frame = frame.f_back
         return False
 
     def _path(self, frame: FrameType) -> list[ast.AST]:
@@ -164,10 +160,8 @@ def patch(patches: Patches) -> None:
 
     def placed(message: Any) -> None:
         if message.filename.startswith(_OWN):
-            frame: FrameType | None = sys._getframe(1)
-            while frame is not None and frame.f_code.co_filename.startswith(_OWN):
-                frame = frame.f_back
-            if frame is not None:
+            outer = (each for each in outward(sys._getframe(1)) if not each.f_code.co_filename.startswith(_OWN))
+            for frame in islice(outer, 1):
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
         show(message)
 
@@ -178,9 +172,8 @@ _GENERAL = (Exception, BaseException)
 
 
 def _path_in(tree: ast.Module, frame: FrameType) -> list[ast.AST]:
-    spot = place_of(frame)
-    node = next((each for each in walk(tree) if isinstance(each, ast.expr) and is_at(each, spot)), None)
-    return _as_called(path_at(tree, spot.row) if node is None else path_to(tree, node), frame.f_code.co_name)
+    node = node_at(frame, ast.expr)
+    return _as_called(path_at(tree, frame.f_lineno) if node is None else path_to(tree, node), frame.f_code.co_name)
 
 
 def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:
@@ -230,13 +223,8 @@ def _classes(kind: ast.expr, frame: FrameType) -> list[type[BaseException]]:
     """The exception classes that an expression names; it is read and not evaluated."""
     if isinstance(kind, ast.Tuple):
         return [each for part in kind.elts for each in _classes(part, frame)]
-    if isinstance(kind, ast.Name):
-        names = (frame.f_locals, frame.f_globals, vars(builtins))
-        value = next((each[kind.id] for each in names if kind.id in each), None)
-    elif isinstance(kind, ast.Attribute) and isinstance(kind.value, ast.Name):
-        owner = frame.f_globals.get(kind.value.id)
-        value = vars(owner).get(kind.attr) if isinstance(owner, (type, type(sys))) else None
-    else:
-        return []
+    value = value_of(kind, frame)
+    if value is UNKNOWN and isinstance(kind, ast.Name):
+        value = vars(builtins).get(kind.id)
     found = value if isinstance(value, tuple) else (value,)
     return [each for each in found if isinstance(each, type) and issubclass(each, BaseException)]

@@ -44,7 +44,8 @@ class Stream(_OfDevice):
         del options
         self.priority = min(_LOWEST, max(_HIGHEST, priority))
         self.stream_id = self.cuda_stream = self.sycl_queue = next(self._numbers)
-        self.device_index = _index(device)
+        place = STATE.place(device)
+        self.device_index = STATE.here.number if place is None else place.index
 
     def __repr__(self) -> str:
         return f"<torch.{self.device.type}.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
@@ -125,14 +126,6 @@ class Event(_OfDevice):
 def stream(stream: Any = None) -> Stream:
     """`with torch.cuda.stream(...)`."""
     return stream or current()
-
-
-def _index(device: Any) -> int:
-    """The number of a device as a program may name it; the current one's, where it gives none."""
-    if isinstance(device, str):
-        device = device.partition(":")[2] or None
-    index = getattr(device, "index", device) if device is not None else None
-    return STATE.here.number if index is None or callable(index) else int(index)
 
 
 _defaults: dict[int, Stream] = {}
