@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph
+import torch.utils.checkpoint
 from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
 from tonumpy.rehearsal.standin.marks import (
     STATE,
     UNKNOWN,
-    WITHOUT_STORAGE,
     Base,
     Tensor,
+    holder_of,
     mark_of,
     put,
     put_all,
-    storage_of,
     tensors_in,
 )
 
@@ -37,6 +37,13 @@ def patch(patches: Patches, look: Look) -> None:
     _patch_gradients(patches)
     patches.around(BackwardCFunction, "apply", _run_function)
     patches.around(BackwardHook, "__init__", _begin_hook)
+    patches.put(torch.utils.checkpoint._allowed_determinism_checks_to_fns, "default", _checked_of)
+
+
+def _checked_of(tensor: Any) -> tuple[Any, ...]:
+    """What a checkpoint compares of a tensor that is saved and made again: not where it lies, as that is unknown yet
+    where C++ saves it."""
+    return tensor.shape, tensor.dtype
 
 
 def _run_function(run: Any, node: Any, *gradients: Any) -> Any:
@@ -80,13 +87,10 @@ def _patch_gradients(patches: Patches) -> None:
 
     def grad_of(self: Any) -> Any:
         found = get(self)
-        if found is None:
-            return None
-        try:
-            if type(found) is not Tensor or storage_of(found).mark is UNKNOWN:
-                put(found, mark_of(self))
-        except WITHOUT_STORAGE:
-            put(found, mark_of(self))
+        if found is not None:
+            holder = holder_of(found)
+            if holder.mark is UNKNOWN:
+                holder.mark = mark_of(self)
         return found
 
     @functools.wraps(register)

@@ -16,12 +16,14 @@ from tonumpy.rehearsal.standin.marks import CPU, HOST, STATE, mark_of, on, put_a
 from tonumpy.rehearsal.standin.reporting import warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tonumpy.rehearsal.standin.patches import Patches
 
 
 def patch(patches: Patches) -> None:
     """Make them work until `patches` are restored; torch._dynamo, which is slow to import, once something has."""
-    patches.replace(torch, "compile", _Compile(patches))
+    patches.replace(torch, "compile", _compiling(patches))
     patches.around(torch.compiler, "disable", _disabling)
     patches.around(torch.autograd.profiler.profile, "__init__", _without_device_events)
     patches.around(torch.jit, "script", _script)
@@ -50,30 +52,28 @@ def _resetting(reset: Any, *args: Any, **options: Any) -> Any:
         return None
 
 
-class _Compile:
-    """`torch.compile`, whose results run as they are."""
+def _compiling(patches: Patches) -> Callable[..., Any]:
+    waiting = [patches]
 
-    def __init__(self, patches: Patches) -> None:
-        self._patches: Patches | None = patches
-
-    def __call__(self, model: Any = None, **options: Any) -> Any:
+    def compile(model: Any = None, **options: Any) -> Any:
         """Torch's own wrapper of it, in which nothing is compiled."""
         if model is None:
-            return lambda given: self(given, **options)
+            return lambda given: compile(given, **options)
         import torch._dynamo  # start-up
 
         from tonumpy.rehearsal.standin import compiled_numpy  # start-up
 
-        if self._patches is not None:
+        if waiting:
             warn("torch.compile: on a stand-in accelerator the code runs as it is")
-            compiled_numpy.patch(self._patches)
-            self._patches = None
+            compiled_numpy.patch(waiting.pop())
         if options.get("disable") or not callable(model):
             return model
         made = model
         if hasattr(torch.compiler, "set_stance"):  # since torch 2.6
             made = torch._dynamo.optimize("eager")(model)
         return made if isinstance(made, torch.nn.Module) else compiled_numpy.compiled(made)
+
+    return compile
 
 
 def _initializing(initialize: Any, module: Any) -> None:

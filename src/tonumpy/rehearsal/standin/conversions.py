@@ -78,14 +78,9 @@ class Conversions:
         def dlpack(self: Any, **options: Any) -> Any:
             return self_._exported(self, options)
 
-        for replacement, name in (
-            *((numpy_, "numpy"), (array, "__array__"), (array_wrap, "__array_wrap__")),
-            (dlpack, "__dlpack__"),
-        ):
-            replacement.__name__ = name
-            replacement.__qualname__ = f"Tensor.{name}"
+        methods = {"numpy": numpy_, "__array__": array, "__array_wrap__": array_wrap, "__dlpack__": dlpack}
+        for name, replacement in {**methods, "__dlpack_device__": _dlpack_device}.items():
             patches.replace(Tensor, name, replacement)
-        patches.replace(Tensor, "__dlpack_device__", _dlpack_device)
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if self._here.is_converting:

@@ -56,7 +56,7 @@ class _Silent:
     max_size = 4096  # of the cache of plans of cuFFT
 
     def __getattr__(self, name: str) -> Any:
-        return _constant(name, 0)
+        return _constant(0)
 
 
 def _patch_libraries(patches: Patches) -> None:
@@ -90,11 +90,11 @@ def answers() -> dict[str, Any]:
         "list_gpu_processes": "",
         "get_amp_supported_dtype": [torch.float16, torch.bfloat16],
     }
-    found = {name: _constant(name, value) for name, value in values.items()}
+    found = {name: _constant(value) for name, value in values.items()}
     found |= {
-        "get_device_properties": _checked("get_device_properties", Properties()),
-        "get_device_name": _checked("get_device_name", Properties.name),
-        "get_device_capability": _checked("get_device_capability", (Properties.major, Properties.minor)),
+        "get_device_properties": _checked(Properties()),
+        "get_device_name": _checked(Properties.name),
+        "get_device_capability": _checked((Properties.major, Properties.minor)),
         "is_available": _is_available,
         "device_count": _count,
         "init": STATE.begin_device,
@@ -123,7 +123,7 @@ def _count() -> int:
     return STATE.count
 
 
-def _checked(name: str, value: Any) -> Callable[..., Any]:
+def _checked(value: Any) -> Callable[..., Any]:
     """The answer for a device, which must be there."""
 
     def checked(device: Any = None) -> Any:
@@ -133,7 +133,6 @@ def _checked(name: str, value: Any) -> Callable[..., Any]:
             raise AssertionError("Invalid device id") from None
         return value
 
-    checked.__name__ = checked.__qualname__ = name
     return checked
 
 
@@ -172,10 +171,6 @@ class _DeviceOf(on_device):
     def __init__(self, obj: Any) -> None:
         place = mark_of(obj).place if isinstance(obj, torch.Tensor) else None
         super().__init__(None if place is None else place.index)
-
-
-for _kind, _name in ((_Device, "device"), (_DeviceOf, "device_of")):
-    _kind.__name__ = _kind.__qualname__ = _name
 
 
 def _seeds() -> dict[str, Any]:
@@ -253,13 +248,13 @@ def _patch_backends(patches: Patches) -> None:
     backend = getattr(torch.backends, STATE.kind, None)
     for name in ("is_built", "is_available"):
         if name in vars(backend or object):
-            patches.replace(backend, name, _constant(name, True))
+            patches.replace(backend, name, _constant(True))
 
 
 def _patch_accelerator(patches: Patches, found: dict[str, Any]) -> None:
     accelerator = getattr(torch, "accelerator", None)
     of_its_own = {
-        "current_accelerator": _constant("current_accelerator", torch.device(STATE.kind)),
+        "current_accelerator": _constant(torch.device(STATE.kind)),
         "current_device_index": found["current_device"],
         "current_device_idx": found["current_device"],
         "set_device_index": found["set_device"],
@@ -272,9 +267,8 @@ def _patch_accelerator(patches: Patches, found: dict[str, Any]) -> None:
             patches.replace(accelerator, name, answer)
 
 
-def _constant(name: str, value: Any) -> Callable[..., Any]:
+def _constant(value: Any) -> Callable[..., Any]:
     def answer(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
         return value
 
-    answer.__name__ = answer.__qualname__ = name
     return answer

@@ -18,13 +18,13 @@ from tonumpy.rehearsal.standin.marks import (
     STATE,
     Base,
     Tensor,
+    holder_of,
     is_pretended,
     mark_of,
     note_origin,
     on,
     put,
     put_all,
-    put_new,
     tensors_in,
 )
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
@@ -84,8 +84,6 @@ for _name in ("set_state", "get_state", "manual_seed", "initial_seed", "seed"):
 
 def _patch_generators(patches: Patches, devices: int) -> None:
     """Let programs have them until `patches` are restored."""
-    for kind in (Generator, _Default):
-        kind.__module__, kind.__qualname__ = _Base.__module__, _Base.__qualname__
     patches.replace(torch, "Generator", Generator)
     module = getattr(torch, STATE.kind, None)
     if hasattr(module, "default_generators"):
@@ -150,14 +148,19 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
         result = original(*args, **kwargs)
         if shares:  # the device has its own memory
             result = result.clone()
-        put_new(result, on(place))
+        holder_of(result).mark = on(place)
         check_dtype(result)
         return note_origin(result, "made")
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = original.__doc__
-    make.__module__ = getattr(original, "__module__", None) or "torch"
-    return make
+    return named(make, original, name)
+
+
+def named(function: Callable[..., Any], original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function, with the text of torch's own and the name by which `pickle` finds it in torch."""
+    function.__name__, function.__qualname__ = name.rpartition(".")[2], name
+    function.__doc__ = original.__doc__
+    function.__module__ = getattr(original, "__module__", None) or "torch"
+    return function
 
 
 def _on_host(

@@ -12,17 +12,16 @@ import os
 import sys
 import threading
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
-from tonumpy.rehearsal.frames import is_own
+from tonumpy.rehearsal.frames import is_own, outward
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from tonumpy.rehearsal.standin.patches import Patches
 
 _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -154,12 +153,21 @@ Tensor = torch.Tensor
 Base = torch._C.TensorBase
 Storage = torch.UntypedStorage
 storage_of = Base.untyped_storage
+_device_of_storage = Storage.device.__get__
 # Errors of tensors without a storage: sparse ones, functorch's wrappers, lazy parameters.
 WITHOUT_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 PLAIN_TYPES = frozenset((Tensor, torch.nn.Parameter))  # whose methods no `__torch_function__` of the program sees
 count_modes = torch._C._len_torch_function_stack
 _functorch = torch._C._functorch
-_NAME = "_tonumpy_mark"  # the attribute of a tensor that has no storage
+
+
+class _Bare:
+    """Has the mark of a tensor without a storage. It is no attribute of the tensor, with which it would be saved."""
+
+    mark = UNKNOWN
+
+
+_bare = WeakIdKeyDictionary()
 
 
 @functools.cache
@@ -170,7 +178,7 @@ def on(place: torch.device, *, excused: bool = False) -> Mark:
 
 def patch(patches: Patches) -> None:
     """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
-    device, clone, reduce = Storage.device.__get__, Storage.clone, Storage.__reduce__
+    device, clone, reduce = _device_of_storage, Storage.clone, Storage.__reduce__
 
     def cloned(self: Any) -> Any:
         return clone(self) if not self.mark.pretended else _copied(self, self.mark)
@@ -211,62 +219,40 @@ def _received(storage: Any, mark: Mark) -> Any:
 
 def mark_of(tensor: Any) -> Mark:
     """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
-    if type(tensor) in PLAIN_TYPES and not count_modes():
-        return _mark_of(tensor)
-    with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
-        return _mark_of(tensor)
-
-
-def _mark_of(tensor: Any) -> Mark:
-    try:
-        mark: Mark = storage_of(tensor).mark
-    except WITHOUT_STORAGE:
-        return _mark_without_storage(tensor)
-    if mark is UNKNOWN and STATE.here.backward:
-        mark = STATE.here.backward[-1]
-        _put(tensor, mark)
+    holder = holder_of(tensor)
+    if holder.mark is UNKNOWN and STATE.here.backward:
+        holder.mark = STATE.here.backward[-1]
+    mark: Mark = holder.mark
     return mark
 
 
-def _mark_without_storage(tensor: Any) -> Mark:
-    if _functorch.is_functorch_wrapped_tensor(tensor):
-        return _mark_of(_functorch.get_unwrapped(tensor))
-    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-        return _mark_of(tensor.data)
-    found: Mark = tensor.__dict__.get(_NAME, UNKNOWN)
-    return found
+def holder_of(tensor: Any) -> Any:
+    """What has the mark of a tensor: its storage, if there is one."""
+    if type(tensor) in PLAIN_TYPES and not count_modes():
+        return _holder(tensor)
+    with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
+        return _holder(tensor)
+
+
+def _holder(tensor: Any) -> Any:
+    try:
+        storage = storage_of(tensor)
+        # A fake tensor has the memory of a meta tensor, and asks itself where it lies.
+        is_meta = tensor.is_meta if type(tensor) in PLAIN_TYPES else _device_of_storage(storage).type == "meta"
+        return _Bare() if is_meta else storage
+    except WITHOUT_STORAGE:
+        if _functorch.is_functorch_wrapped_tensor(tensor):
+            return _holder(_functorch.get_unwrapped(tensor))
+        if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+            return _holder(tensor.data)
+        return _bare.setdefault(tensor, _Bare())
 
 
 def put(tensor: Any, mark: Mark) -> None:
     """Mark a tensor, unless it has a mark."""
-    if type(tensor) is Tensor and not count_modes():
-        _put(tensor, mark)
-        return
-    with torch._C.DisableTorchFunction():
-        _put(tensor, mark)
-
-
-def _put(tensor: Any, mark: Mark) -> None:
-    try:
-        storage = storage_of(tensor)
-    except WITHOUT_STORAGE:
-        if _functorch.is_functorch_wrapped_tensor(tensor):
-            _put(_functorch.get_unwrapped(tensor), mark)
-        elif not isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
-            tensor.__dict__.setdefault(_NAME, mark)
-        return
-    if storage.mark is UNKNOWN and not tensor.is_meta:
-        storage.mark = mark
-
-
-def put_new(tensor: Any, mark: Mark) -> None:
-    """Mark a tensor that has just been made for a device, whatever made it."""
-    try:
-        with torch._C.DisableTorchFunction():
-            if not tensor.is_meta:
-                storage_of(tensor).mark = mark
-    except WITHOUT_STORAGE:
-        tensor.__dict__[_NAME] = mark
+    holder = holder_of(tensor)
+    if holder.mark is UNKNOWN:
+        holder.mark = mark
 
 
 def put_all(result: Any, mark: Mark) -> Any:
@@ -308,19 +294,9 @@ _MOST_FRAMES = 60
 
 def note_origin(tensor: Any, how: str) -> Any:
     """Remember the user's line that is running as the one that made the memory of a tensor, and return the tensor."""
-    frame: FrameType | None = sys._getframe(2)
-    left = _MOST_FRAMES
-    while frame is not None and left and not is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-        left -= 1
-    if frame is None or not left or not isinstance(tensor, torch.Tensor):
-        return tensor
-    try:
-        if type(tensor) in PLAIN_TYPES and not count_modes():
-            storage_of(tensor).origin = how, frame.f_code, frame.f_lasti
-            return tensor
-        with torch._C.DisableTorchFunction():
-            storage_of(tensor).origin = how, frame.f_code, frame.f_lasti
-    except WITHOUT_STORAGE:
-        pass
+    if isinstance(tensor, torch.Tensor):
+        for frame in islice(outward(sys._getframe(2)), _MOST_FRAMES):
+            if is_own(frame.f_code.co_filename):
+                holder_of(tensor).origin = how, frame.f_code, frame.f_lasti
+                break
     return tensor

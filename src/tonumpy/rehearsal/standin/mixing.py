@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tonumpy.rehearsal.frames import is_compiled, is_own, names_of, own_frame, shown
+from tonumpy.rehearsal.frames import is_compiled, is_own, names_of, outward, own_frame, shown
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, WITHOUT_STORAGE, Tensor, mark_of, storage_of
+from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, Tensor, holder_of, mark_of
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -114,7 +115,7 @@ def words(tensor: Any) -> str:
     name = None if frame is None else _name(tensor, frame)
     sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
     what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
-    origin = _origin_of(tensor)
+    origin: tuple[str, CodeType, int] | None = getattr(holder_of(tensor), "origin", None)
     where = "" if origin is None else f", {origin[0]} at {_place(*origin[1:])}"
     return f"`{name}`, {what}{where}" if name else f"{what}{where}"
 
@@ -124,26 +125,16 @@ def _place(code: CodeType, instruction: int) -> str:
     return shown(code.co_filename, next(rows, None) or code.co_firstlineno)
 
 
-def _origin_of(tensor: Any) -> tuple[str, CodeType, int] | None:
-    try:
-        found: tuple[str, CodeType, int] | None = getattr(storage_of(tensor), "origin", None)
-    except WITHOUT_STORAGE:
-        return None
-    return found
-
-
 def _name(tensor: Any, frame: FrameType) -> str | None:
     """The name of a tensor in the user's own code; of a part of a torch module, its name there."""
     held = next((name for name, kind in names_of(tensor, frame) if kind == "itself"), None)
     if held is not None:
         return held
-    inner: FrameType | None = sys._getframe(1)
-    while inner is not None and inner is not frame:
+    for inner in takewhile(lambda each: each is not frame, outward(sys._getframe(1))):
         owner = inner.f_locals.get("self")
         if isinstance(owner, torch.nn.Module):
             for table in (owner._parameters, owner._buffers):
                 for name, value in table.items():
                     if value is tensor:
                         return f"{type(owner).__name__}.{name}"
-        inner = inner.f_back
     return None

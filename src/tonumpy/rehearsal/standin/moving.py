@@ -9,7 +9,18 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from tonumpy.rehearsal.standin.factories import check_dtype
-from tonumpy.rehearsal.standin.marks import CPU, HOST, PLAIN_TYPES, STATE, Base, Tensor, mark_of, note_origin, on, put
+from tonumpy.rehearsal.standin.marks import (
+    CPU,
+    HOST,
+    PLAIN_TYPES,
+    STATE,
+    Base,
+    Tensor,
+    holder_of,
+    mark_of,
+    note_origin,
+    on,
+)
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
@@ -42,7 +53,6 @@ def patch(patches: Patches) -> None:
     patches.replace(Tensor, "is_cpu", property(is_cpu))
     methods = {"to": to, kind: there, "cpu": cpu, "type": type_, "type_as": type_as, "get_device": get_device}
     for name, function in methods.items():
-        function.__name__, function.__qualname__ = name, f"Tensor.{name}"
         patches.replace(Tensor, name, function)
     patches.replace(Tensor, "record_stream", lambda self, stream: None)  # noqa: ARG005
     patches.replace(_Lazy, "_allowed_methods", [*_Lazy._allowed_methods, to, cpu, there])
@@ -119,7 +129,7 @@ def _may_name_device(value: object) -> bool:
 def _noted(before: Any, result: Any, mark: Any) -> Any:
     if result is before:
         return result
-    put(result, mark)
+    holder_of(result).mark = mark
     check_dtype(result)
     return note_origin(result, "moved there")
 

@@ -23,7 +23,7 @@ NO_TENSORS = _names(
     map_ map2_ to cpu cuda xpu mps npu new new_tensor reinforce rename rename_ align_to refine_names names numpy
     resize resize_ resize_as_ module_load type_as is_shared is_pinned is_complex is_floating_point is_signed
     is_contiguous is_conj is_neg is_inference is_set_to is_nonzero is_coalesced is_distributed is_same_size is_sparse
-    _is_view _is_all_true _is_any_true"""
+    _is_view _is_all_true _is_any_true _fix_weakref"""
 )
 DUNDERS = _names(
     """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__

@@ -19,7 +19,7 @@ import torch.utils._device as default_device
 from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.factories import factory, generator_for, refusing
+from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refusing
 from tonumpy.rehearsal.standin.marks import (
     CPU,
     HOST,
@@ -30,11 +30,11 @@ from tonumpy.rehearsal.standin.marks import (
     Base,
     Tensor,
     count_modes,
+    holder_of,
     mark_of,
     on,
     put,
     put_all,
-    put_new,
     storage_of,
     tensors_in,
 )
@@ -180,7 +180,8 @@ class _Wrapper:
                 return result
             return put_all(result, seen)
 
-        return named(operator, original, name)
+        is_method = not isinstance(original, types.BuiltinFunctionType)
+        return named(operator, original, f"Tensor.{name}" if is_method else original.__name__)
 
     def crossing(
         self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Function | None = None
@@ -205,7 +206,7 @@ class _Wrapper:
         if any(result is each for each in tensors):
             return result
         if kwargs.get("device") is not None and isinstance(result, Tensor):
-            put_new(result, target)
+            holder_of(result).mark = target
         put_all(result[:1] if name == "_pack_padded_sequence" else result, target)
         return result
 
@@ -288,15 +289,6 @@ def _without_device(self: Any, func: Any, types: Any, args: Any = (), kwargs: An
     """`DeviceContext` names its device to every factory; here the factories look it up themselves."""
     del self, types
     return func(*args, **(kwargs or {}))
-
-
-def named(function: Function, original: Function, name: str) -> Function:
-    """The function, with the name and the text of torch's own."""
-    function.__name__ = getattr(original, "__name__", name)
-    function.__qualname__ = getattr(original, "__qualname__", name)
-    function.__doc__ = original.__doc__
-    function.__module__ = getattr(original, "__module__", None) or "torch"
-    return function
 
 
 _FLOATS = frozenset((torch.float16, torch.bfloat16, torch.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ABSENT = object()
+
+
+def _name(value: Any, owner: Any, name: str) -> None:
+    """Let what is ours say where it is found, as `pickle` looks it up there: the first place is its own."""
+    if isinstance(value, (types.FunctionType, type)) and (value.__module__ or "tonumpy.").startswith("tonumpy."):
+        is_method = isinstance(owner, type)
+        value.__name__ = name
+        value.__qualname__ = f"{owner.__qualname__}.{name}" if is_method else name
+        value.__module__ = owner.__module__ if is_method else getattr(owner, "__name__", value.__module__)
 
 
 class Patches:
@@ -24,6 +34,7 @@ class Patches:
         """Set an attribute of a module, class or object. Returns what was seen there before."""
         seen = getattr(owner, name, None)
         old = vars(owner).get(name, _ABSENT)
+        _name(value, owner, name)
         setattr(owner, name, value)
 
         def undo() -> None:

@@ -93,7 +93,6 @@ def _with_gloo(function: Callable[..., Any]) -> Callable[..., Any]:
             named.pop("device_id", None)  # for NCCL alone
         return function(*given, **named)
 
-    made.__name__ = made.__qualname__ = function.__name__
     return made
 
 
