@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SAFE = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.numpy()\n"
 UNSAFE = "import torch\n\n\ndef f(x):\n    return x.numpy(), torch\n"
-BOTH = "import torch\n\n\ndef f(x: torch.Tensor, y):\n    return x.numpy(), y.numpy()\n"
+BOTH = "import torch\n\n\ndef f(x: torch.Tensor, y):\n    return (\n        x.numpy(),\n        y.numpy(),\n    )\n"
 # A character of two UTF-16 units, a form feed and a line separator, which end no line, before the finding.
 WIDE = "import torch\n\x0c\nTEXT = '\u2028'\n\n\ndef f(x: torch.Tensor):\n    return '\U0001f600', x.numpy()\n"
 
@@ -249,11 +249,11 @@ def test_quick_fixes_one_and_all_safe_and_unsafe_and_a_hover(tmp_path: Path) -> 
     async def talk() -> None:
         async with editor(tmp_path) as window:
             uri = window.opened(tmp_path / "a.py", BOTH)
-            actions = await window.actions(uri, 4)
+            actions = await window.actions(uri, 5) | await window.actions(uri, 6)
             one = "Add `.detach().cpu()` (TNP101)"
             other = "Add `.detach().cpu()` (TNP101, unsafe)"
             safe = "tonumpy: Fix all that is safe"
-            assert list(actions) == [one, other, safe]
+            assert [*actions] == [one, safe, other]
             assert applied(BOTH, actions[one]) == fix_source(BOTH)
             assert applied(BOTH, actions[other]) == BOTH.replace("y.numpy", "y.detach().cpu().numpy")
             assert applied(BOTH, actions[safe]) == fix_source(BOTH)
