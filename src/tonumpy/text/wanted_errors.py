@@ -17,7 +17,7 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     Catches = Callable[[ast.expr], bool]
@@ -39,7 +39,7 @@ _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split(
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
 _LOOPS = (ast.For, ast.AsyncFor)
-_MAX_FOLLOWED = 3  # from a function to the calls of it, and so on
+_MAX_FOLLOWED = 3  # from a function to the calls of it, from a name to its value, and so on
 _MAX_USES = 40  # of a function: more cost time, and are not of a test
 
 
@@ -54,9 +54,13 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
         node, inner = path[depth], path[depth + 1]
         found: Treatment | None = None
         if isinstance(node, _WITHS):
-            found = _of_contexts(node, inner, path[: depth + 1], catches)
-        elif isinstance(node, ast.Call):
-            found = "wanted" if _is_run_for_error(node, inner, path, catches) else None
+            found = _of_contexts(node, inner, path, catches)
+        elif isinstance(node, ast.Call):  # `pytest.raises(RuntimeError, lambda: x.numpy())`
+            given = inner.value if isinstance(inner, ast.keyword) else inner
+            is_run = isinstance(given, ast.Lambda) or (
+                given is path[-1] and isinstance(given, (ast.Name, ast.Attribute))
+            )
+            found = "wanted" if is_run and given is not node.func and _expects(node, path, catches) else None
         elif isinstance(node, TRIES) and is_called_here and any(each is inner for each in node.body):
             handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
             if handler is not None:
@@ -64,7 +68,7 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
                 if found is None and not _raises_same(handler):
                     catches = _catches_all
         elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
-            found = "wanted" if _is_marked(node, catches) else None
+            found = "wanted" if any(_expects(mark, path, catches) for mark in _marks_of(node)) else None
             is_called_here = is_called_here and not isinstance(node, SCOPES)
         if found is not None:
             return found
@@ -132,10 +136,9 @@ class WantedErrors:
 
 def _names_given(around: Path) -> set[str]:
     """The names of the variables, of an assignment, a loop or the cases of a test, that a lambda becomes."""
-    statement = next(each for each in reversed(around) if isinstance(each, ast.stmt))
+    statement = _statement_of(around)
     if isinstance(statement, (ast.Assign, *_LOOPS)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return {each.id for target in targets for each in walk(target) if isinstance(each, ast.Name)}
+        return _names_bound(statement)
     texts = [each for mark in getattr(statement, "decorator_list", ()) for each in walk(mark)]
     return {name for each in texts if isinstance(each, ast.Constant) for name in re.findall(r"\w+", str(each.value))}
 
@@ -143,67 +146,74 @@ def _names_given(around: Path) -> set[str]:
 def _is_job(path: Path) -> bool:
     """True for a lambda that a loop goes through to call it: `for job in (lambda: x.numpy(), ...)`."""
     around = path[: next((at for at, each in enumerate(path) if isinstance(each, ast.Lambda)), 0)]
-    statement = next((each for each in reversed(around) if isinstance(each, ast.stmt)), None)
-    return isinstance(statement, _LOOPS)
+    return isinstance(_statement_of(around), _LOOPS)
 
 
-def catcher(path: Path, errors: frozenset[str]) -> Catches:
-    """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
-    raised = tuple(cls for each in errors if (cls := _builtin(each)) is not None)
-    return partial(_catches, path, raised)  # no closure that calls itself: it would keep the tree till a collection
-
-
-def _catches(path: Path, raised: tuple[type, ...], kind: ast.expr, depth: int = 0) -> bool:
-    if isinstance(kind, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
-        parts = [part for part in ast.iter_child_nodes(kind) if part is not getattr(kind, "test", None)]
-        return any(_catches(path, raised, each, depth) for each in parts if isinstance(each, ast.expr))
-    if isinstance(kind, ast.Attribute):  # `builtins.Exception`; those of libraries are others
-        return path_of(kind) == f"builtins.{kind.attr}" and _covers(_builtin(kind.attr), raised)
-    if not isinstance(kind, ast.Name):
-        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
-    if (cls := _builtin(kind.id)) is not None:
-        return _covers(cls, raised)
-    values = _values_of(kind.id, path)
-    is_followed = depth < _MAX_FOLLOWED
-    return is_followed and (values is None or any(_catches(path, raised, each, depth + 1) for each in values))
-
-
-def _builtin(name: str) -> type | None:
-    found = getattr(builtins, name, None)
-    return found if isinstance(found, type) else None
-
-
-def _covers(cls: type | None, raised: tuple[type, ...]) -> bool:
-    return cls is not None and any(issubclass(each, cls) for each in raised)
-
-
-def _values_of(name: str, path: Path) -> list[ast.expr] | None:
-    """The expressions that a name is bound to in the innermost scope of a path that binds it; None if it may be
-    anything: a parameter, or what a loop goes through."""
-    for scope in reversed(path):
-        if name in _parameters(scope):
-            return None
-        if isinstance(scope, (*SCOPES, ast.Module)):
-            found = [each for each in statements_of(scope.body) if _binds(each, name)]
-            if found:
-                values = [each.value for each in found if isinstance(each, ast.Assign)]
-                return values if len(values) == len(found) else None
-    return []
-
-
-def _parameters(scope: ast.AST) -> set[str]:
-    arguments = walk(scope.args) if isinstance(scope, (*FUNCTIONS, ast.Lambda)) else ()
-    return {each.arg for each in arguments if isinstance(each, ast.arg)}
-
-
-def _binds(statement: ast.stmt, name: str) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    names = [each for target in targets if target is not None for each in walk(target)]
-    return any(isinstance(each, ast.Name) and each.id == name for each in names)
+def _statement_of(path: Path) -> ast.AST | None:
+    return next((each for each in reversed(path) if isinstance(each, ast.stmt)), None)
 
 
 def _scope_of(path: Path) -> ast.AST:
     return next(each for each in reversed(path) if isinstance(each, (*SCOPES, ast.Module)))
+
+
+def catcher(path: Path, errors: frozenset[str]) -> Catches:
+    """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
+    return partial(_catches, path, tuple(getattr(builtins, each) for each in errors if hasattr(builtins, each)))
+
+
+def _catches(path: Path, raised: tuple[type, ...], kind: ast.expr) -> bool:
+    return any(_covers(each, raised) for each in _meanings(kind, path))
+
+
+def _covers(kind: ast.expr | None, raised: tuple[type, ...]) -> bool:
+    if not isinstance(kind, (ast.Name, ast.Attribute)):
+        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
+    path = path_of(kind) or ""
+    if path.startswith(("self.", "cls.")):
+        return True
+    cls = getattr(builtins, path.removeprefix("builtins."), None)  # those of libraries are others
+    return isinstance(cls, type) and any(issubclass(each, cls) for each in raised)
+
+
+def _meanings(code: ast.expr, path: Path, followed: int = 0) -> Iterator[ast.expr | None]:
+    """Yields the parts of a tuple or a choice, and the values of the names in it; None for what may be anything: a
+    parameter, or what a loop goes through."""
+    if isinstance(code, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
+        for part in ast.iter_child_nodes(code):
+            if isinstance(part, ast.expr) and part is not getattr(code, "test", None):
+                yield from _meanings(part, path, followed)
+        return
+    values = _values_of(code.id, path) if isinstance(code, ast.Name) else []
+    for value in values if followed < _MAX_FOLLOWED else ():
+        if value is None:
+            yield None
+        else:
+            yield from _meanings(value, path, followed + 1)
+    if not values:
+        yield code
+
+
+def _values_of(name: str, path: Path) -> list[ast.expr | None]:
+    """The values of a name in the innermost scope of a path that binds it."""
+    for scope in reversed(path):
+        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and any(each.arg == name for each in _parameters(scope)):
+            return [None]
+        if isinstance(scope, (*SCOPES, ast.Module)):
+            found = [each for each in statements_of(scope.body) if name in _names_bound(each)]
+            if found:
+                return [each.value if isinstance(each, ast.Assign) else None for each in found]
+    return []
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.arg]:
+    return [each for each in walk(function.args) if isinstance(each, ast.arg)]
+
+
+def _names_bound(statement: ast.AST) -> set[str]:
+    """The names that the targets of an assignment or a loop bind."""
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return {each.id for target in targets if target is not None for each in walk(target) if isinstance(each, ast.Name)}
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
@@ -226,48 +236,65 @@ def _entered_before(statement: ast.With | ast.AsyncWith, inner: ast.AST) -> list
     return [each for call in entered for each in call.args[:1]]
 
 
-def _expects(context: ast.expr, path: Path, catches: Catches, followed: int = 0) -> bool:
-    """True if a context waits for an error, itself or by the name that it has."""
-    if isinstance(context, ast.Name) and followed < _MAX_FOLLOWED:
-        values = _values_of(context.id, path)
-        if values is None:  # a parameter: of what `parametrize` gives
-            values = [each for node in path if isinstance(node, FUNCTIONS) for each in node.decorator_list]
-        return any(_expects(each, path, catches, followed + 1) for each in values)
-    return any(_is_expecting(each, catches) for each in walk(context)) or _expects_inside(context, path, catches)
+def _expects(code: ast.expr, path: Path, catches: Catches) -> bool:
+    """True if a context, a call that runs a function, or a mark is there for an error: itself, by a name that it has,
+    or as a function of the module that is: `with raises_for_grad():`, `check_raises(f)`."""
+    return any(_waits(each, path, catches) for each in _meanings(code, path) if each is not None)
 
 
-def _expects_inside(call: ast.AST, path: Path, catches: Catches) -> bool:
-    """True for a function of the module that waits for an error: `with raises_for_grad():`, `check_raises(f)`; or that
-    calls its parameter to see whether that raises."""
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+def _waits(code: ast.expr, path: Path, catches: Catches) -> bool:
+    nodes = list(walk(code))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    if any(_is_expecting(node, catches) for node in nodes if id(node) not in called):
+        return True
+    if not isinstance(code, ast.Call):
         return False
-    functions = [each for each in getattr(path[0], "body", ()) if isinstance(each, FUNCTIONS)]
-    named = [each for each in functions if each.name == call.func.id]
-    return any(
-        _is_expecting(node, catches) or _is_try_out(node, each, catches) for each in named for node in walk(each)
+    is_of_self = isinstance(code.func, ast.Attribute) and path_of(code.func) in (
+        f"self.{code.func.attr}",
+        f"cls.{code.func.attr}",
     )
-
-
-def _is_try_out(node: ast.AST, function: ast.AST, catches: Catches) -> bool:
-    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _parameters(function)
-    return is_called and treatment(path_to(function, node), catches) in ("wanted", "answered")
+    kind = ast.ClassDef if is_of_self else ast.Module
+    bodies = (node.body for node in path if isinstance(node, kind) and (is_of_self or isinstance(code.func, ast.Name)))
+    functions = (
+        each for body in bodies for each in body if isinstance(each, FUNCTIONS) and each.name == last_name(code.func)
+    )
+    return any(_is_for_errors(each, code, catches) for each in functions)
 
 
 def _is_expecting(node: ast.AST, catches: Catches) -> bool:
-    """True for `pytest.raises(RuntimeError)` and the like; without a class they wait for any error."""
-    if not isinstance(node, ast.Call) or last_name(node.func) not in _EXPECT:
-        return False
-    kinds = [*node.args[:1], *(each.value for each in node.keywords if each.arg in _CLASS_KEYWORDS)]
-    return not kinds or catches(kinds[0])
+    """True for `pytest.raises(RuntimeError)`, `xfail(raises=RuntimeError)`, `expectedFailure` and the like; without a
+    class they wait for any error. Not for `xfail` with a condition or with `strict=False`: that test may pass."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in ("expectedFailure", "xfail")
+    name, named = last_name(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
+    if name == "xfail":
+        if "raises" in named:
+            return catches(named["raises"])
+        strict = named.get("strict")
+        return strict.value is True if isinstance(strict, ast.Constant) else not (node.args or "condition" in named)
+    kinds = [*node.args[:1], *(named[each] for each in _CLASS_KEYWORDS if each in named)]
+    return name in _EXPECT and (not kinds or catches(kinds[0]))
 
 
-def _is_run_for_error(call: ast.Call, inner: ast.AST, path: Path, catches: Catches) -> bool:
-    """`pytest.raises(RuntimeError, lambda: x.numpy())`; other arguments are evaluated before."""
-    is_name = inner is path[-1] and isinstance(inner, (ast.Name, ast.Attribute))
-    if inner is call.func or not (is_name or isinstance(inner, ast.Lambda)):
-        return False
-    is_class = last_name(call.func) in _EXPECT and bool(call.args) and inner is call.args[0]
-    return not is_class and (_is_expecting(call, catches) or _expects_inside(call, path, catches))
+def _is_for_errors(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, catches: Catches) -> bool:
+    """True if a function that is called so waits for an error, or calls its parameter to see whether that raises."""
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    names = names[1:] if isinstance(call.func, ast.Attribute) else names  # `self`
+    defaults = function.args.defaults
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    given.update(zip(names, call.args, strict=False))
+    given.update((each.arg, each.value) for each in call.keywords if each.arg)
+
+    def catches_given(kind: ast.expr) -> bool:
+        return catches(given.get(kind.id, kind) if isinstance(kind, ast.Name) else kind)
+
+    for node in walk(function):
+        if _is_expecting(node, catches_given):
+            return True
+        is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        if is_called and treatment(path_to(function, node), catches_given) in ("wanted", "answered"):
+            return True
+    return False
 
 
 def _of_handler(
@@ -276,7 +303,8 @@ def _of_handler(
     """None where the handler raises again."""
     raised_in, around = path[depth + 1], path[depth - 1]
     statements = list(statements_of(handler.body))
-    after, behind = _following(statement.body, raised_in), list[ast.AST]()
+    after = _following(statement.body, raised_in)
+    behind = []
     if any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements):
         behind = [each for name in ("body", "orelse") for each in _following(getattr(around, name, []), statement)[:1]]
     if any(_fails(each) for each in (*after, *statement.orelse, *behind)):
@@ -291,8 +319,18 @@ def _of_handler(
     returns = not after and any(isinstance(each, ast.Return) for each in statements)
     if _is_unused(raised_in, path) or (returns and not is_general):
         return "answered"
-    is_tested = any(isinstance(each, ast.Assert) or _called(each).startswith("assert") for each in statements)
-    return "wanted" if is_tested else "dropped"
+    if any(isinstance(each, ast.Assert) or _called(each).startswith("assert") for each in statements):
+        return "wanted"
+    flags = {name for each in statements if not _is_off(each) for name in _names_bound(each)}
+    flags -= {name for each in statements_of(statement.body) for name in _names_bound(each)}
+    around_all = getattr(_scope_of(path[: depth + 1]), "body", [])
+    return "wanted" if any(_asks_for(each, flags) for each in statements_of(around_all)) else "dropped"
+
+
+def _is_off(statement: ast.stmt) -> bool:
+    """True for `x = None`, `x = False` and the like."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Constant) and not value.value
 
 
 def _following(block: object, statement: ast.AST) -> list[ast.AST]:
@@ -308,6 +346,28 @@ def _fails(statement: ast.AST) -> bool:
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
     return isinstance(statement, ast.Raise) or _called(statement) == "fail"
+
+
+def _asks_for(statement: ast.stmt, flags: set[str]) -> bool:
+    """True if a statement fails unless one of some names is true: `assert raised`, `if not raised: raise ..`."""
+    if isinstance(statement, ast.If):
+        return any(map(_fails, statement.body)) and _denies(statement.test) and _reads(statement.test, flags)
+    if isinstance(statement, ast.Assert):
+        return not _denies(statement.test) and _reads(statement.test, flags)
+    is_assertion = _called(statement).startswith("assert") and _called(statement) not in ("assertFalse", "assertIsNone")
+    return is_assertion and _reads(statement, flags)
+
+
+def _denies(test: ast.expr) -> bool:
+    """True for `not x`, `x is None` and the like."""
+    if isinstance(test, ast.Compare):
+        last = test.comparators[-1]
+        return isinstance(test.ops[-1], (ast.Is, ast.Eq)) and isinstance(last, ast.Constant) and not last.value
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def _reads(code: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in walk(code))
 
 
 def _called(statement: ast.AST) -> str:
@@ -339,31 +399,9 @@ def _raises_same(handler: ast.ExceptHandler) -> bool:
     return all(each is None or (isinstance(each, ast.Name) and each.id == handler.name) for each in raised)
 
 
-def _is_marked(scope: ast.AST, catches: Catches) -> bool:
-    """True for `xfail` and the like on a function or class, one of its cases, or as `pytestmark` of class or module."""
-    marks: Iterable[ast.expr] = getattr(scope, "decorator_list", ())
-    if not isinstance(scope, FUNCTIONS):
-        marks = (*marks, *_pytestmark(scope))
-    nodes = [node for mark in marks for node in walk(mark)]
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return any(_is_wanting(node, catches) for node in nodes if id(node) not in called)
-
-
 @lru_cache(maxsize=2)  # a module may hold thousands of functions
-def _pytestmark(scope: ast.Module | ast.ClassDef) -> list[ast.expr]:
-    marks = [each for each in scope.body if isinstance(each, ast.Assign)]
-    return [each.value for each in marks if any(last_name(target) == "pytestmark" for target in each.targets)]
-
-
-def _is_wanting(mark: ast.AST, catches: Catches) -> bool:
-    """True for `xfail`, `xfail(raises=RuntimeError)`, `expectedFailure`, and `raises(RuntimeError)` of nose; not with a
-    condition or with `strict=False`, where the test may pass."""
-    if isinstance(mark, (ast.Name, ast.Attribute)):
-        return last_name(mark) in ("expectedFailure", "xfail")
-    if not isinstance(mark, ast.Call) or last_name(mark.func) != "xfail":
-        return _is_expecting(mark, catches)
-    named = {keyword.arg: keyword.value for keyword in mark.keywords}
-    if "raises" in named:
-        return catches(named["raises"])
-    strict = named.get("strict")
-    return strict.value is True if isinstance(strict, ast.Constant) else not (mark.args or "condition" in named)
+def _marks_of(scope: ast.AST) -> list[ast.expr]:
+    """The decorators of a function or class, and the `pytestmark` of a class or module."""
+    statements = [] if isinstance(scope, FUNCTIONS) else getattr(scope, "body", [])
+    assigned = [each for each in statements if isinstance(each, ast.Assign) and "pytestmark" in _names_bound(each)]
+    return [*getattr(scope, "decorator_list", ()), *(each.value for each in assigned)]
