@@ -1,20 +1,11 @@
 """`# noqa` comments added to a text, or what is of no use in one taken out of it; verified to change no tree."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
 
-from typing import TYPE_CHECKING
-
-from tonumpy.findings import Edit, SourceError
+from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.repair.rewrite import MismatchError, RewriteError, apply_edits, match_trees
-from tonumpy.text.noqa_comments import lines_of
-from tonumpy.text.source import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.findings import Finding
-    from tonumpy.text.noqa_comments import Line, NoqaComment
-    from tonumpy.text.source import Source
+from tonumpy.text.noqa_comments import Line, NoqaComment, lines_of
+from tonumpy.text.source import Source, parse
 
 
 def with_noqa(source: Source, findings: Sequence[Finding]) -> Source:

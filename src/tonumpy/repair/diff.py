@@ -1,19 +1,14 @@
 """The difference of a file's old and new bytes as a patch, every line in the encoding of the file."""
 
-from __future__ import annotations
-
 import difflib
 import os
+from collections.abc import Iterator
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from tonumpy.text.visible import visible, without_commands
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Literal
-
-    _Tag = Literal["replace", "delete", "insert", "equal"]
+_Tag = Literal["replace", "delete", "insert", "equal"]
 
 
 def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:

@@ -1,15 +1,13 @@
 """From a repair to the text edits that perform it where its nodes stand: how a fix is laid out over one line or
 several."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.values.dtypes import is_widened_safely
-from tonumpy.findings import Edit, Fix, Position
+from tonumpy.findings import Applicability, Edit, Fix, Position
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,
@@ -21,15 +19,9 @@ from tonumpy.repair.operations import (
     ReplaceFunction,
     describe,
 )
-from tonumpy.text.candidates import is_placed
+from tonumpy.text.candidates import Candidate, is_placed
 from tonumpy.text.object_arrays import may_keep_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonumpy.findings import Applicability
-    from tonumpy.text.candidates import Candidate
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 # What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
 # comments and line breaks, of which the group keeps the last with the backslash that continues the line.

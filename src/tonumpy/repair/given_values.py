@@ -4,20 +4,15 @@
 its callers decide, and they may change: it is a tensor where it is annotated, tested or made here.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _MAX_NAMES = 8  # that one value is computed from in turn
 _TENSOR_CLASSES = frozenset(

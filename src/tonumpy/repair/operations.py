@@ -1,24 +1,17 @@
 """The operations on a syntax tree that repair a conversion, how several go together, and how they are worded."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.names.bindings import defaults_of, names_in
+from tonumpy.findings import RepairStyle
+from tonumpy.text.candidates import Scope
 from tonumpy.text.names import last_name, quoted
 from tonumpy.text.syntax import FUNCTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Literal
-
-    from tonumpy.conversions import Conversion
-    from tonumpy.findings import RepairStyle
-    from tonumpy.text.candidates import Scope
 
 
 class AddLinks(NamedTuple):

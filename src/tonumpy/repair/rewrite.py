@@ -1,9 +1,8 @@
 """Makes the new text that repairs ask for, verified against the old tree."""
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.knowledge.chains import chain_of
@@ -14,9 +13,6 @@ from tonumpy.repair.operations import (
     completes_the_chain,
 )
 from tonumpy.text.source import Source, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class RewriteError(SourceError):

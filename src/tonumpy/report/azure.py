@@ -1,16 +1,8 @@
 """Findings and errors as logging commands, which Azure Pipelines shows beside the lines."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tonumpy.report import absolute
-from tonumpy.report.parts.entries import entries, severity
+from tonumpy.report import Report, absolute
+from tonumpy.report.parts.entries import Entry, entries, severity
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from tonumpy.report import Report
-    from tonumpy.report.parts.entries import Entry
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001

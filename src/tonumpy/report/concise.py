@@ -4,17 +4,12 @@ A line has at most `WIDTH` characters, what and why first; the format `full` has
 it has more than `LONG_PATH` characters, the line is longer by as many.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
+from tonumpy.findings import Finding
 from tonumpy.report import Report, count_codes, rule_names
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible, visible_path
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding
 
 FOR_PEOPLE = True
 WIDTH = 120

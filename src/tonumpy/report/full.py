@@ -1,18 +1,12 @@
 """Findings for people: each with its lines, a caret under what is meant, and the lines as the repair makes them."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
-from tonumpy.findings import HOW_REPAIRED
+from tonumpy.findings import HOW_REPAIRED, Finding, Observed
+from tonumpy.report import Report
 from tonumpy.report.concise import render_statistics, told_evidence
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding, Observed
-    from tonumpy.report import Report
 
 __all__ = ["FOR_PEOPLE", "render", "render_statistics"]
 

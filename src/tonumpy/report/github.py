@@ -1,17 +1,11 @@
 """Findings and errors as workflow commands, which GitHub Actions shows beside the lines of a pull request."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
+from tonumpy.findings import Finding, SourceError
+from tonumpy.report import Report
 from tonumpy.report.parts.entries import severity
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding, SourceError
-    from tonumpy.report import Report
-
 
 _KINDS = {"error": "error", "warning": "warning", "note": "notice"}
 

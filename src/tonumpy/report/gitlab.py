@@ -1,19 +1,12 @@
 """Findings and errors as a code quality report, which GitLab shows in merge requests."""
 
-from __future__ import annotations
-
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-from tonumpy.report.parts.entries import as_json, entries, severity
+from tonumpy.findings import Position
+from tonumpy.report import Report
+from tonumpy.report.parts.entries import Entry, as_json, entries, severity
 from tonumpy.text.visible import without_surrogates
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Position
-    from tonumpy.report import Report
-    from tonumpy.report.parts.entries import Entry
-
 
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 

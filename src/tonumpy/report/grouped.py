@@ -1,16 +1,10 @@
 """Findings for people, by file."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonumpy.findings import Finding
+from tonumpy.report import Report
 from tonumpy.report.concise import render_statistics
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible, visible_path
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding
-    from tonumpy.report import Report
 
 __all__ = ["FOR_PEOPLE", "render", "render_statistics"]
 

@@ -3,8 +3,6 @@
 The page asks for nothing: its style, its script and its data are in it, and its own policy forbids anything else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,16 +10,13 @@ import re
 from base64 import b64encode
 from html import escape
 from string import Template
-from typing import TYPE_CHECKING
 
+from tonumpy.findings import Finding, Fix
+from tonumpy.report import Report
 from tonumpy.report.parts.summary import summary_of_check
 from tonumpy.rules import all_rules
+from tonumpy.text.source import Source
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding, Fix
-    from tonumpy.report import Report
-    from tonumpy.text.source import Source
 
 _AROUND = 2  # lines shown before and after a finding
 _LONGEST = 1_000  # characters shown of a line

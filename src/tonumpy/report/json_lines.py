@@ -1,14 +1,8 @@
 """Findings and errors as one JSON object a line, each as in `json`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tonumpy.report import Report
 from tonumpy.report.json import json_entries
 from tonumpy.report.parts.entries import as_json
-
-if TYPE_CHECKING:
-    from tonumpy.report import Report
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001

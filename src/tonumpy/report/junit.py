@@ -1,19 +1,12 @@
 """Findings and errors as a JUnit report: a test suite a file, a failed test a finding, and one that passed if there is
 none."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from tonumpy.report import absolute
-from tonumpy.report.parts.entries import entries
+from tonumpy.report import Report, absolute
+from tonumpy.report.parts.entries import Entry, entries
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from tonumpy.report import Report
-    from tonumpy.report.parts.entries import Entry
 
 _PACKAGE = "org.tonumpy"
 

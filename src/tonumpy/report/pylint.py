@@ -1,15 +1,8 @@
 """Findings and errors as pylint's parseable lines, which many tools read: `path:row: [CODE] message`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tonumpy.report.parts.entries import entries
+from tonumpy.report import Report
+from tonumpy.report.parts.entries import Entry, entries
 from tonumpy.text.visible import visible_path
-
-if TYPE_CHECKING:
-    from tonumpy.report import Report
-    from tonumpy.report.parts.entries import Entry
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001

@@ -1,18 +1,9 @@
 """Findings and errors as reviewdog's diagnostic format, which also carries the repairs as suggestions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tonumpy.report import absolute, is_fixable
-from tonumpy.report.parts.entries import as_json, entries, severity
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Edit, Position
-    from tonumpy.report import Report
-    from tonumpy.report.parts.entries import Entry
-    from tonumpy.text.source import Source
-
+from tonumpy.findings import Edit, Position
+from tonumpy.report import Report, absolute, is_fixable
+from tonumpy.report.parts.entries import Entry, as_json, entries, severity
+from tonumpy.text.source import Source
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 

@@ -1,21 +1,15 @@
 """Findings and errors as SARIF 2.1.0, which code scanning services read."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
-from tonumpy.report import is_fixable
+from tonumpy.report import Report, is_fixable
 from tonumpy.report.json import observed_entry
 from tonumpy.report.parts.entries import as_json, severity
 from tonumpy.rules import Rule, all_rules
 from tonumpy.text.visible import without_surrogates
-
-if TYPE_CHECKING:
-    from tonumpy.report import Report
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001

@@ -1,16 +1,10 @@
 """Writes what the analysis reads of a commit into a folder, as a clone of the repository would."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
 
-from tonumpy.boundary.git_objects import LINK, SUBMODULE
+from tonumpy.boundary.git_objects import LINK, SUBMODULE, Repository
 from tonumpy.boundary.paths import real_path
 from tonumpy.cli.files import SUFFIXES
-
-if TYPE_CHECKING:
-    from tonumpy.boundary.git_objects import Repository
 
 _ENDINGS = tuple(suffix.encode() for suffix in SUFFIXES)
 _READ_TOO = (b"pyproject.toml", b"pyvenv.cfg", b"conda-meta/history")  # settings, and what tells an environment

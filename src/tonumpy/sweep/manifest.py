@@ -1,18 +1,13 @@
 """Reads which repositories are to be looked at from a manifest, or from a folder that holds them."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from tonumpy.boundary.git_objects import is_repository, is_url
 from tonumpy.config import ConfigError
 from tonumpy.sweep.messages import Target
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _COLUMNS = ("repository", "revision", "folder")
 _DEPTH = 4  # of folders in which repositories are looked for

@@ -1,13 +1,8 @@
 """The values that travel between the command and the processes that read repositories."""
 
-from __future__ import annotations
+from typing import Any, Literal, NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    Kind = Literal["unreadable", "time", "memory", "died", "disk", "configuration", "engine"]
+Kind = Literal["unreadable", "time", "memory", "died", "disk", "configuration", "engine"]
 
 
 class Target(NamedTuple):

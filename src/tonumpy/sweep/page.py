@@ -1,17 +1,11 @@
 """Writes the findings of a data set as one HTML page over all repositories, as `check --output-format html` does."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Any
 
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.report import Report, html
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tonumpy.sweep.store import Kept
+from tonumpy.sweep.store import Kept
 
 _LENGTH = 12  # digits of a commit that are shown
 

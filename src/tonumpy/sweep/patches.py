@@ -1,15 +1,8 @@
 """Makes one patch for `git am` of the repaired files of a commit."""
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
-
-from tonumpy.boundary.git_objects import LINK, RepositoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tonumpy.boundary.git_objects import Repository
+from tonumpy.boundary.git_objects import LINK, Repository, RepositoryError
 
 _AUTHOR = b"tonumpy <tonumpy@users.noreply.github.com>"
 _SUBJECT = b"Take tensors off the graph and to the CPU before they become arrays\n\nRepaired by tonumpy.\n"

@@ -1,7 +1,5 @@
 """One task of a sweep, a process of its own: lays a repository out in a folder and runs the everyday commands there."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -11,30 +9,25 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
 from tonumpy.boundary.output import write_own
 from tonumpy.cli import main as cli
 from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.cli.disk import read
+from tonumpy.cli.work import Run
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
+from tonumpy.report import Report
 from tonumpy.report import json as json_report
 from tonumpy.sweep.layout import lay_out
-from tonumpy.sweep.messages import Entry, Failure, Reply
+from tonumpy.sweep.messages import Entry, Failure, Kind, Reply, Request
 from tonumpy.sweep.patches import make_patch
 from tonumpy.sweep.worker import REPLY
 from tonumpy.text.source import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from tonumpy.cli.work import Run
-    from tonumpy.report import Report
-    from tonumpy.sweep.messages import Kind, Request
 
 _AROUND = 2  # lines that are kept before and after a finding
 

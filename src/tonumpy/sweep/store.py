@@ -9,26 +9,20 @@ A run is what one version of this program finds with the same settings. The key 
 folder, so a process that does the work again, be it at the same time, writes the same file; each appears in one step.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tonumpy.boundary.output import write_own
 from tonumpy.config import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
-
-    from tonumpy.sweep.messages import Entry, Failure, Reply, Target
+from tonumpy.sweep.messages import Entry, Failure, Reply, Target
 
 _TEXT, _NUMBER = pa.string(), pa.int32()
 FINDINGS = pa.schema(

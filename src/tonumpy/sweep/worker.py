@@ -1,7 +1,5 @@
 """Runs a request in a process of its own, which reads the repository within limits."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle
@@ -11,15 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING
 
 import psutil
 
-from tonumpy.sweep.messages import Failure, Reply
+from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from tonumpy.sweep.messages import Orders, Request
 
 REPLY = "reply"  # the file in the process's folder
 _GLANCE = 0.05  # seconds between two looks at how much memory a task holds

@@ -1,17 +1,11 @@
 """Shared parts of formats for machines: entries of findings and errors, their severity, and JSON."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tonumpy.findings import Position
-from tonumpy.report import error_code
+from tonumpy.findings import Finding, Position, Sureness
+from tonumpy.report import Report, error_code
 from tonumpy.text.visible import without_surrogates
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding, Sureness
-    from tonumpy.report import Report
 
 _SEVERITIES: dict[Sureness, str] = {"observed": "error", "high": "error", "medium": "warning", "low": "note"}
 

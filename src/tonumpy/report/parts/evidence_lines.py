@@ -1,19 +1,12 @@
 """Renders the evidence of findings as lines for people, each with its place and the line of source there."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
-from tonumpy.findings import SourceError, place_of
+from tonumpy.findings import Explanation, Ground, SourceError, place_of
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
 from tonumpy.text.reading import read_regular
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonumpy.findings import Explanation, Ground
 
 
 def lines_of(grounds: Iterable[Ground], indent: str) -> str:

@@ -1,16 +1,11 @@
 """The lines of a finding, with a caret under what is meant, and the same lines as the repair would make them."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
+from tonumpy.findings import Finding, Fix
 from tonumpy.report.parts.terminal import BLUE, GREEN, PLAIN, RED, shown, width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.findings import Finding, Fix
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 _MOST_ROWS = 6  # of one finding; a call may be a page long
 _MOST_COLUMNS = 160  # of one line; a module may be one line long

@@ -1,16 +1,10 @@
 """The closing words of `check` and `fix`."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
+from tonumpy.findings import Finding
 from tonumpy.report import Report, is_fixable
 from tonumpy.text.visible import visible_path
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.findings import Finding
 
 
 def summary_of_check(

@@ -1,14 +1,9 @@
 """Text as a terminal shows it: in colour, with what would move the cursor made visible, and how many cells it takes."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 BOLD, DIM, PLAIN = "\033[1m", "\033[2m", "\033[0m"
 RED, GREEN, BLUE, CYAN = "\033[1;31m", "\033[1;32m", "\033[1;34m", "\033[36m"
