@@ -1,10 +1,10 @@
 """The public functions: they check or repair the source of one module or notebook, or check paths."""
 
-from __future__ import annotations
-
+import os
 import warnings
+from collections.abc import Iterable, Sequence
 from os import fspath
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from tonumpy import pipeline
 from tonumpy.cli import run
@@ -14,15 +14,10 @@ from tonumpy.cli.outcomes import Task
 from tonumpy.cli.parallel import outcomes_of
 from tonumpy.config import Configuration, Settings, combine, read_choices
 from tonumpy.engine.names.project import Project
+from tonumpy.findings import Confidence, Finding, Links, SourceError, Style
 from tonumpy.text.noqa import suppress
+from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.findings import Confidence, Finding, Links, SourceError, Style
-    from tonumpy.text.source import Source
 
 _Text = TypeVar("_Text", str, bytes)
 

@@ -6,9 +6,7 @@
 changed file through black, which must then be installed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+import argparse
 
 from libcst import Module, parse_module
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
@@ -16,16 +14,11 @@ from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 from tonumpy.cli.files import is_left_out
 from tonumpy.config import Configuration, read_choices
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import LINKS, STYLES, SourceError
+from tonumpy.findings import LINKS, STYLES, Links, SourceError, Style
 from tonumpy.pipeline import fix
 from tonumpy.repair.rewrite import RewriteError
 from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tonumpy.findings import Links, Style
 
 
 class FixNumpyConversionsCommand(CodemodCommand):

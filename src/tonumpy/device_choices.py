@@ -1,31 +1,21 @@
 """Names in findings the line that chooses a tensor's device, also where that is in another file."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.receivers import infer
-from tonumpy.device_lines import choices_of, rows_behind
+from tonumpy.device_lines import Choice, choices_of, rows_behind
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.values.evidence import Strength
-from tonumpy.findings import Ground
+from tonumpy.engine.values.evidence import AllEvidence, Strength
+from tonumpy.findings import Finding, Ground
+from tonumpy.judgements import Judgement
 from tonumpy.phrases import CHOSEN
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.text.candidates import OperationSite
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.device_lines import Choice
-    from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.findings import Finding
-    from tonumpy.judgements import Judgement
 
 _MAX_ROWS = 30  # that lead to one conversion, the nearest first
 

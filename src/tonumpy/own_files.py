@@ -1,17 +1,12 @@
 """Reads and recognises files that tonumpy itself has written: bytes to what a parser makes of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TypeVar
 
 from tonumpy.config import ConfigError
 from tonumpy.text.reading import read_regular
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 
 def read_own(path: str, parsed: Callable[[str, bytes], _T], advice: str = "") -> _T:

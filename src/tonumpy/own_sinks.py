@@ -1,13 +1,9 @@
 """Reads `[[tool.tonumpy.sinks]]`: functions of one's own that make arrays of arguments, or what is wrong with a row."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tonumpy.promises import NAME, read_row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class OwnSink(NamedTuple):

@@ -1,13 +1,8 @@
 """Reads `[[tool.tonumpy.promises]]`: what functions of one's own code give, or what is wrong with a row."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 # The words of the libraries' rows (engine/knowledge/libraries) that say something without a library.
 RETURNS = re.compile(r"tensor|sequence|mapping|pairs|optionals|none|self|first|second|unknown|tuple:\d|plain:[\w ]+")

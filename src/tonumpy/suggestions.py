@@ -1,11 +1,6 @@
 """Suggests a known word for one that is not known."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:

@@ -8,19 +8,14 @@ All else opens nothing to write; `tests/test_doors.py` sees to it. What must not
 whose `strerror` says why; what was there before is there still.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tonumpy.boundary.paths import place_to_write
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _CODE = (".py", ".pyi", ".pyw", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yaml", ".yml")
 

@@ -4,15 +4,10 @@ The author of a repository chooses its links, its folders and its configuration.
 outside it, and a configuration names nothing outside its own folder or repository.
 """
 
-from __future__ import annotations
-
 import errno
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import AnyStr
+from collections.abc import Iterator
+from typing import AnyStr
 
 # Of version control systems: what is in them is never cloned, and some of it names programs that the system runs.
 _PRIVATE_FOLDERS = frozenset((".git", ".hg", ".svn", ".bzr", ".jj", "git~1"))

@@ -4,18 +4,13 @@ The first signal raises Interrupted, so that `finally` clauses run; a second end
 are killed at once, and end by themselves where this process is killed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+from types import FrameType
 
 SIGNALLED = 128  # and the number of the signal: the exit code, as shells have it
 _MOMENT = 0.1  # seconds to wait for a worker that was killed

@@ -1,14 +1,9 @@
 """Findings and errors as JSON knows them, and back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 from tonumpy.findings import Cell, Edit, Finding, Fix, Ground, Position, SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 
 def pack_finding(finding: Finding) -> list[Any]:

@@ -1,17 +1,10 @@
 """Makes the configuration of a run from its parsed arguments (cli_arguments.py), which stand over pyproject.toml."""
 
-from __future__ import annotations
-
+import argparse
 from functools import reduce
-from typing import TYPE_CHECKING
 
-from tonumpy.config import ConfigError, Configuration, overlay
+from tonumpy.config import Choices, ConfigError, Configuration, overlay
 from tonumpy.setting_values import CHOSEN
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tonumpy.config import Choices
 
 
 def configuration_of(arguments: argparse.Namespace) -> Configuration:

@@ -3,21 +3,16 @@
 A finding is known by its path, its code and the text of its line, not by its row, which changes with every line above.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tonumpy.cli.disk import refuse_place, write_text
 from tonumpy.config import ConfigError
+from tonumpy.findings import Finding
 from tonumpy.own_files import is_own, read_own
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.findings import Finding
-    from tonumpy.report import Report
+from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
 _VERSION = 1

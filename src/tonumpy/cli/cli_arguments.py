@@ -1,25 +1,17 @@
 """Parses the arguments of the command; what is wrong there is a ConfigError that names the option."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from tonumpy.cli.streams import write
-from tonumpy.config import ConfigError, read_inline
+from tonumpy.config import Choices, ConfigError, read_inline
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format
-from tonumpy.globs import split_at_commas
+from tonumpy.globs import Exclude, FileIgnores, split_at_commas
 from tonumpy.setting_values import read_codes, read_file_ignores, read_globs, read_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, NoReturn
-
-    from tonumpy.config import Choices
-    from tonumpy.globs import Exclude, FileIgnores
 
 _EXIT_CODES = """\
 exit codes:

@@ -1,17 +1,12 @@
 """Reads files for the command, writes reports and baselines (repaired sources: writing.py). Errors name the file."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.paths import place_to_write
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def read(path: str) -> bytes:

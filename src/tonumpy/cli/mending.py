@@ -1,24 +1,18 @@
 """`rehearse --fix`: repairs what a run has seen to fail, and takes all back where the program fails then."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from tonumpy.cli import streams
 from tonumpy.cli.outcomes import Change
 from tonumpy.cli.writing import write_all
 from tonumpy.config import ConfigError
-from tonumpy.rehearsal.repair_outcome import Outcome, how_it_ended, is_broken, ran_again
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tonumpy.findings import Finding, Position, SourceError
-    from tonumpy.judgements import Judgement
-    from tonumpy.rehearsal.judging import Judged
-    from tonumpy.rehearsal.process import Ended
-    from tonumpy.rehearsal.repair_outcome import RepairedFile
+from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.judgements import Judgement
+from tonumpy.rehearsal.judging import Judged
+from tonumpy.rehearsal.process import Ended
+from tonumpy.rehearsal.repair_outcome import Outcome, RepairedFile, how_it_ended, is_broken, ran_again
 
 
 class Mended(NamedTuple):

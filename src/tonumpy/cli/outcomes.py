@@ -1,15 +1,11 @@
 """The values that travel between the command and the work on one file; imports nothing of the analysis."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.cli.disk import read
-
-if TYPE_CHECKING:
-    from tonumpy.config import Settings
-    from tonumpy.engine.names.reads import ReadSet
-    from tonumpy.findings import Finding, SourceError
+from tonumpy.config import Settings
+from tonumpy.engine.names.reads import ReadSet
+from tonumpy.findings import Finding, SourceError
 
 
 class Task(NamedTuple):

@@ -1,10 +1,9 @@
 """The rules and habits, as `tonumpy explain`, `rules` and `habits` show them."""
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.cli import streams
 from tonumpy.config import ConfigError
@@ -12,10 +11,6 @@ from tonumpy.engine.knowledge.habits import HABITS
 from tonumpy.report.parts.terminal import markdown
 from tonumpy.rules import all_rules
 from tonumpy.suggestions import suggestion
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable
 
 
 def explain(arguments: argparse.Namespace) -> int:

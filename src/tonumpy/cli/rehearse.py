@@ -3,34 +3,26 @@
 The only command that runs what it reads.
 """
 
-from __future__ import annotations
-
+import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tonumpy.cli import streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.disk import write_text
 from tonumpy.cli.outcomes import Change
-from tonumpy.config import ConfigError
-from tonumpy.findings import SourceError
+from tonumpy.config import ConfigError, Configuration
+from tonumpy.findings import Finding, SourceError
 from tonumpy.observed.record import Record, folder_of, is_record, read_record
 from tonumpy.rehearsal.judging import Judged, judge_run
-from tonumpy.rehearsal.process import CannotRunError, run_program
+from tonumpy.rehearsal.process import CannotRunError, Ended, run_program
 from tonumpy.rehearsal.repair_outcome import Outcome, RepairedFile, repaired
 from tonumpy.rehearsal.summary import summary_of
 from tonumpy.report import Report, is_fixable
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from tonumpy.config import Configuration
-    from tonumpy.findings import Finding
-    from tonumpy.rehearsal.process import Ended
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 
 class Rehearsed(NamedTuple):

@@ -1,13 +1,12 @@
 """The result cache of a run: where it lies, which outcomes are taken from it, and which go into it."""
 
-from __future__ import annotations
-
+import argparse
 import contextlib
 import os
 import sqlite3
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import private_folder, real_path
@@ -15,15 +14,9 @@ from tonumpy.cache.store import Kept, Store
 from tonumpy.cli import streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.outcomes import Outcome, Task
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, Configuration, Settings
 from tonumpy.engine.names.reads import digest_of
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterator
-
-    from tonumpy.config import Configuration, Settings
 
 _VARIABLE = "TONUMPY_CACHE_DIR"
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made

@@ -1,26 +1,19 @@
 """Does the work of `check` or `fix` on the bytes of one file; every failure becomes a SourceError."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from tonumpy import pipeline
 from tonumpy.cli.outcomes import Basis, Change, Outcome, Task
-from tonumpy.findings import Position, SourceError
+from tonumpy.engine.names.project import Project
+from tonumpy.findings import Finding, Position, SourceError
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.recursion import cuts
+from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tonumpy.engine.names.project import Project
-    from tonumpy.findings import Finding
-    from tonumpy.text.source import Source
-
-    Work = Callable[[Task, Project], Outcome]
+Work = Callable[[Task, Project], Outcome]
 
 
 def check(task: Task, project: Project) -> Outcome:

@@ -1,19 +1,13 @@
 """Shows the settings that hold for files, as a `[tool.tonumpy]` table for each group of files that share them."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
+from tonumpy.config import Configuration, Settings
+from tonumpy.globs import Exclude, FileIgnores
 from tonumpy.rules import all_rules
 from tonumpy.text.visible import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.config import Configuration, Settings
-    from tonumpy.globs import Exclude, FileIgnores
 
 
 def render(files: Sequence[str], configuration: Configuration) -> str:

@@ -1,27 +1,20 @@
 """Finds what keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare
 with."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tonumpy.cli import baseline
+from tonumpy.cli.diff_base import DiffBase
 from tonumpy.cli.files import is_left_out
-from tonumpy.findings import CONFIDENCES
+from tonumpy.config import Configuration, Settings
+from tonumpy.engine.names.project import Project
+from tonumpy.findings import CONFIDENCES, Explanation, Finding
 from tonumpy.pipeline import check
 from tonumpy.report import Report
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tonumpy.cli.diff_base import DiffBase
-    from tonumpy.config import Configuration, Settings
-    from tonumpy.engine.names.project import Project
-    from tonumpy.findings import Explanation, Finding
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 
 def without_silences(settings: Settings) -> Settings:

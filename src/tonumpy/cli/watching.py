@@ -1,19 +1,14 @@
 """Runs a check again whenever a file changes that it may depend on: takes paths and the check, ends by an interrupt."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.cli.files import SUFFIXES
 from tonumpy.cli.streams import write
 from tonumpy.config import ConfigError
 from tonumpy.report.parts.evidence_lines import forget_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 _PAUSE = 200  # milliseconds
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"

@@ -1,27 +1,19 @@
 """`tonumpy why FILE:ROW`: prints each conversion of a line with what is known of it, and what silences its findings."""
 
-from __future__ import annotations
-
+import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from tonumpy.cli import streams
 from tonumpy.cli.asked import configuration_of
-from tonumpy.cli.diff_base import diff_base
+from tonumpy.cli.diff_base import DiffBase, diff_base
 from tonumpy.cli.disk import read
 from tonumpy.cli.silences import Silences, without_silences
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, Configuration
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.report.parts.evidence_lines import explanation
 from tonumpy.text.sources import source_of
 from tonumpy.why import explain, nearest_conversions
-
-if TYPE_CHECKING:
-    import argparse
-
-    from tonumpy.cli.diff_base import DiffBase
-    from tonumpy.config import Configuration
 
 
 def why(arguments: argparse.Namespace) -> int:

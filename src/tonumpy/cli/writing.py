@@ -3,24 +3,18 @@
 What goes wrong with one file is a SourceError that names it, and the others are still written.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tonumpy.boundary.output import replace_file
 from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
 from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.cli.disk import os_error
+from tonumpy.cli.outcomes import Change
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.cli.outcomes import Change
 
 
 def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:

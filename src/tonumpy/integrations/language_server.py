@@ -1,35 +1,27 @@
 """A server for the Language Server Protocol over stdio: diagnostics, quick fixes and hovers for an editor."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
+from pygls.workspace import TextDocument
 
 from tonumpy import __version__, pipeline
 from tonumpy.cli.files import is_left_out
 from tonumpy.config import Choices, ConfigError, Configuration, read_table
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import Position, SourceError
+from tonumpy.findings import Explanation, Finding, Position, SourceError
+from tonumpy.judgements import Judgement
 from tonumpy.report.parts.entries import severity
 from tonumpy.text.notebooks import Notebook
 from tonumpy.text.source import Source
 from tonumpy.why import explain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
-    from pygls.workspace import TextDocument
-
-    from tonumpy.findings import Explanation, Finding
-    from tonumpy.judgements import Judgement
 
 FIX_ALL = "source.fixAll.tonumpy"
 FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"

@@ -1,13 +1,8 @@
 """Reads expressions by their names alone, and quotes them."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MOST_NODES = 40  # of code that is quoted: ast.unparse recurses
 _LONGEST = 50

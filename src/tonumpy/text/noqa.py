@@ -1,16 +1,11 @@
 """Drops the findings that a `# noqa` comment of the source suppresses, judged by flake8's own code."""
 
-from __future__ import annotations
-
 import io
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.findings import Finding
-    from tonumpy.text.source import Source
+from tonumpy.findings import Finding
+from tonumpy.text.source import Source
 
 _NOQA = re.compile("noqa", re.IGNORECASE)
 _MANY = 300  # more than code is indented by

@@ -1,14 +1,11 @@
 """The `# noqa: CODE` comments of a source and the rows that each of them speaks for, as flake8 joins rows."""
 
-from __future__ import annotations
-
 import io
 import re
 import tokenize
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 _NOQA = re.compile(r"# noqa:\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)

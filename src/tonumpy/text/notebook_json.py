@@ -3,15 +3,10 @@
 The pieces are looked for only where there is something to report.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 _BETWEEN = re.compile(r"[ \t\n\r,:]*")
 _DECODER = json.JSONDecoder()

@@ -1,15 +1,10 @@
 """Reductions along one dimension: `x.argmax(1)` gives a tensor of several numbers, `x.argmax()` one."""
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import statements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _REDUCTIONS = frozenset(
     "argmax argmin max min amax amin sum mean median mode prod std var all any norm logsumexp nansum nanmean"

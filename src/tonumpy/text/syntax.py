@@ -3,13 +3,8 @@
 Nodes that carry nothing of interest (contexts, operators, names of imports) are left out.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.ClassDef)

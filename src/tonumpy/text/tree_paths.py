@@ -1,15 +1,10 @@
 """The nodes of a syntax tree from the module down to a node."""
 
-from __future__ import annotations
-
 import ast
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tonumpy.text.syntax import SCOPES, children_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _STRINGS = (ast.JoinedStr, getattr(ast, "TemplateStr", ast.JoinedStr))  # before Python 3.12 places in them are wrong
 
