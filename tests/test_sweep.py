@@ -33,7 +33,6 @@ import pyarrow.parquet as pq  # noqa: E402
 from foreign_tree import FAULT, LAYOUTS, OWN  # noqa: E402
 from readme import ROOT, block  # noqa: E402
 
-from tonumpy.boundary import signals  # noqa: E402
 from tonumpy.cli.main import main  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
 from tonumpy.sweep.store import Store  # noqa: E402
@@ -631,7 +630,6 @@ def test_an_interrupt_that_a_library_swallows_is_kept(tmp_path: Path, monkeypatc
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Store, "refresh", swallowing)
-    monkeypatch.setattr(signals, "_PATIENCE", 60)  # this process is not to be ended
     swept = Sweep(tmp_path, None)("all out")
     assert (swept.code, swept.out) == (130, "")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
