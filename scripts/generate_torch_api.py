@@ -3,15 +3,14 @@
 It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import itertools
 import json
 import pickle
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import torch
@@ -22,9 +21,6 @@ from torch_layouts import keeping_layout
 from torch_modules import ModuleClaims, distribution_calls, modules
 from torch_names import canonical_names, public_attributes
 from torch_stubs import plain_keywords, signatures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 TARGET = Path(__file__).parent.parent / "src/tonumpy/engine/knowledge/torch_api.json"
 

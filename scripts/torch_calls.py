@@ -1,26 +1,21 @@
 """Calls public names of torch with the samples of PyTorch's operator database, and records what each call did."""
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import logging
 import random
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
+from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils._pytree import tree_map
 from torch_names import OPERATORS, canonical_names, public_attributes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from torch.testing._internal.opinfo.core import OpInfo
 
 # How the tensors that a sample brings are changed before the call.
 #   plain      as they are

@@ -1,16 +1,12 @@
 """What holds of a public name of torch in every observed call of it: the claims that torch_api.json is made of."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from torch_calls import Observation, Output
 from torch_stubs import Signature, admits_tensors, first_plain_position, may_alias, plain_keywords
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 
 class OutputClaims(NamedTuple):

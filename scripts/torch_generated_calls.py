@@ -1,21 +1,16 @@
 """Simple calls, made up from signatures, of the names that PyTorch's operator database does not call."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch_calls import RUNS_BY_DTYPE, Observation, Recorder, seed
 from torch_names import OPERATORS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from torch_stubs import Signature
+from torch_stubs import Signature
 
 # What a call gets for a required parameter, by the parameter's annotation; None stands for the tensors of a template.
 _VALUES: tuple[tuple[str, tuple[Any, ...]], ...] = (

@@ -1,15 +1,11 @@
 """Lists every public callable and attribute of torch that user code can name, each with its one canonical name."""
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
 
 import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
 
 # Where user code finds functions. What several of them show goes by the name of the first; the others are aliases.
 NAMESPACES = (

@@ -1,16 +1,11 @@
 """Keeps what is tried from the network, from other processes and from files outside one folder."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil
 import sys
 import tempfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OF_FILES = frozenset(

@@ -3,16 +3,12 @@
 Each step takes the function that was called and its result, and gives what is seen then: a picture, or a text.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    Step = Callable[[Any, Any], object]
+Step = Callable[[Any, Any], object]
 
 _MAX_ITEMS = 20
 

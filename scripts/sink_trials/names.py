@@ -1,16 +1,12 @@
 """Enumerates what a library gives to its users: its public callables, and each under the names that lead to it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
 import warnings
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 # Of modules: what is no part of what users call.
 _PASSED_OVER = frozenset(

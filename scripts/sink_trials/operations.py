@@ -5,8 +5,6 @@ Held against the array: what raises is left to the other tables, and what gives 
 asked for. What is left is wrong without an error: the table of TNP206.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import inspect
@@ -17,17 +15,15 @@ import platform
 import re
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from sink_trials.differences import difference
 from sink_trials.table import FOLDER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 TABLE = FOLDER.parent / "taken" / "table.json"
 

@@ -1,28 +1,23 @@
 """What a call does with a tensor where it takes an array: works, gives something else, or raises."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re
 import signal
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from sink_trials.calls import Call
 from sink_trials.differences import difference, same
+from sink_trials.later import Step
 from sink_trials.values import ARRAYS, SORTS, WAYS, evaluated, tensors_of, variants
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sink_trials.calls import Call
-    from sink_trials.later import Step
-
-    Given = Callable[[Any], object]
+Given = Callable[[Any], object]
 
 SECONDS = 3.0  # a call, of the processor
 _SECONDS_OF_WAITING = 20.0  # of the clock

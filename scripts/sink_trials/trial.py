@@ -1,7 +1,5 @@
 """Tries each callable of a library in a process of its own, which may hang, crash or end as it likes."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import inspect
@@ -14,23 +12,19 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from sink_trials.calls import Call, calls_of, parameters_of, with_options
+from sink_trials.calls import Call, Parameter, calls_of, parameters_of, with_options
 from sink_trials.confinement import confine
 from sink_trials.later import STEPS
+from sink_trials.libraries import Library
 from sink_trials.names import methods_of
 from sink_trials.outcomes import Trier
 from sink_trials.table import is_claimed, texts_of
 from sink_trials.values import ARRAYS, WAYS, tensors_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from sink_trials.calls import Parameter
-    from sink_trials.libraries import Library
 
 Row = dict[str, Any]
 SECONDS = 60.0  # of one function, or method of a class; of the processor, as others may be at work

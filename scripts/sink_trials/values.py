@@ -1,17 +1,13 @@
 """What a call is given: arrays by a letter, each of which is made a tensor of every sort, and what is no array."""
 
-from __future__ import annotations
-
 import ast
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _FEW = np.random.default_rng(0)
 ARRAYS: dict[str, np.ndarray] = {
