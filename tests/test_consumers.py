@@ -14,7 +14,9 @@ import pytest
 from tonumpy import check_source
 from tonumpy.sinks import stores
 from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.sink_calls import find_consumers
+from tonumpy.text.candidates import Site
 from tonumpy.text.prefilter import CONSUMERS, RISKY_WORDS
 from tonumpy.text.source import Source
 
@@ -140,6 +142,11 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
     assert [ast.unparse(argument.node) for argument in converting_arguments(node, consumer)] == arguments
 
 
+def found_in(text: str) -> list[Site]:
+    source = Source.from_text(text, "example.py")
+    return find_consumers(source, PossibleTensors(source))
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [
@@ -159,7 +166,7 @@ def test_the_arguments_that_convert(call: str, arguments: list[str]) -> None:
     ],
 )
 def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
-    assert len(find_consumers(Source.from_text(f"{text}\nx = y.cuda()", "example.py"))) == count
+    assert len(found_in(f"{text}\nx = y.cuda()")) == count
 
 
 @pytest.mark.parametrize(
@@ -190,7 +197,7 @@ def test_the_calls_that_are_looked_at(text: str, count: int) -> None:
     ],
 )
 def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
-    assert len(find_consumers(Source.from_text(f"import numpy as np\n{text}", "example.py"))) == count
+    assert len(found_in(f"import numpy as np\n{text}")) == count
 
 
 @pytest.mark.parametrize(
@@ -205,10 +212,8 @@ def test_only_where_something_may_go_wrong(text: str, count: int) -> None:
 )
 def test_every_risk_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
     assert any(word in text for word in RISKY_WORDS)
-    source = Source.from_text(
-        f"import numpy as np\nimport torch\ny = {text}\nz = 1\nnp.exp(y)\nnp.exp(z)\n", "example.py"
-    )
-    assert [ast.unparse(site.call) for site in find_consumers(source)] == ["np.exp(y)"]
+    found = found_in(f"import numpy as np\nimport torch\ny = {text}\nz = 1\nnp.exp(y)\nnp.exp(z)\n")
+    assert [ast.unparse(site.call) for site in found] == ["np.exp(y)"]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +225,7 @@ def test_every_risk_is_a_word_that_a_file_is_parsed_for(text: str) -> None:
     ],
 )
 def test_what_names_the_cpu_alone_or_no_tensor_is_no_risk(text: str) -> None:
-    source = Source.from_text(f"import numpy as np\nimport torch\ny = {text}\nnp.exp(y)\n", "example.py")
-    assert find_consumers(source) == []
+    assert found_in(f"import numpy as np\nimport torch\ny = {text}\nnp.exp(y)\n") == []
 
 
 def test_a_chain_of_hundreds_of_calls_has_a_name() -> None:

@@ -24,7 +24,7 @@ from tonumpy.config import Configuration, Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.garbage import Paused
-from tonumpy.sinks import sink_calls as consumer_calls
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
@@ -64,19 +64,11 @@ def test_no_candidate_is_passed_over(sources: list[Source]) -> None:
         assert len(found) == len(everywhere)
 
 
-@pytest.mark.slow
-def test_no_consumer_is_passed_over(sources: list[Source], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The spelling rules out only what the tree would rule out too."""
-    found = {source.filename: find_consumers(source) for source in sources}
-    assert sum(map(len, found.values())) > 100
-    monkeypatch.setattr(consumer_calls, "places_spelt", every_line)
-    for source in sources:
-        assert found[source.filename] == find_consumers(source), source.filename
-
-
 def test_no_file_with_a_consumer_is_passed_over(sources: list[Source]) -> None:
     """By the words that a file must hold to be parsed; without one of a risk, only what refuses all is told of."""
-    found = [source for source in sources if may_hold_risks(source.text) and find_consumers(source)]
+    found = [
+        source for source in sources if may_hold_risks(source.text) and find_consumers(source, PossibleTensors(source))
+    ]
     assert len(found) > 20
     for source in found:
         assert "arguments" in kinds_in(source.text), source.filename
@@ -105,10 +97,6 @@ def test_a_consumer_is_looked_for_where_it_is_imported(imports: str, holds: bool
     assert "arguments" not in kinds_in(f"x = x.cuda()\n{imports}")
     # What refuses every tensor, as json does, needs no word of a risk.
     assert ("arguments" in kinds_in(f"import torch\n{imports}")) is (holds and "json" in imports)
-
-
-def every_line(text: str) -> list[int]:
-    return Source.from_text(text, "every_line.py").line_starts
 
 
 @pytest.fixture(scope="module")

@@ -189,7 +189,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     candidates = find_candidates(source) if "receivers" in rules else []
     sharers = sharers_in(module) if "memory" in rules else []
     sharing = cache(partial(sharing_of, source, candidates, sharers))
-    risks = cache(partial(PossibleTensors, source))
+    risks = PossibleTensors(source)
     found = list[Judgement]()
 
     def judge_as(kind: str, conversions: Iterable[Conversion | ImplicitConversion]) -> list[Judgement]:
@@ -244,18 +244,18 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
 
 
 def _implicit(
-    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: Callable[[], PossibleTensors]
+    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: PossibleTensors
 ) -> list[Judgement]:
     """Judges conversions without `.numpy()`: arguments of functions, operators, indices."""
     source, judged = module.source, list[Judgement]()
     if "arguments" in rules:
         found = list[ImplicitConversion]()
-        if sites := find_given(module, risks()):
+        if sites := find_given(module, risks):
             found += infer_implicit(module, sites)
-        if stores := find_stores(source, risks()):
+        if stores := find_stores(source, risks):
             found += infer_stores(module, stores)
         judged += _judgements(found, rules["arguments"], source, settings)
-    if "operations" in rules and (operations := find_operations(source, risks())):
+    if "operations" in rules and (operations := find_operations(source, risks)):
         judged += _judgements(infer_mixtures(module, operations), rules["operations"], source, settings)
     return judged
 
@@ -263,7 +263,7 @@ def _implicit(
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
     """The implicit conversions of a check at low confidence, of every code, in the order of the text."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
-    rules, risks = _rules_by_kind(module.source, of_all), cache(partial(PossibleTensors, module.source))
+    rules, risks = _rules_by_kind(module.source, of_all), PossibleTensors(module.source)
     found = (each.conversion for each in _implicit(module, rules, of_all, risks))
     return [each for each in found if isinstance(each, ImplicitConversion)]
 

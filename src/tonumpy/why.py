@@ -244,7 +244,7 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
         *infer_implicit(module, places.given),
         *infer_stores(module, places.stores),
         *infer_mixtures(module, places.operations),
-        *(each for each in infer_taken(module, lambda: places.risks) if is_in_row(each.site.call, places.row)),
+        *(each for each in infer_taken(module, places.risks) if is_in_row(each.site.call, places.row)),
         *(each for each in infer_masks(module) if is_in_row(each.argument, places.row)),
     ]
     return _Known(receivers, arguments, [as_believed(each, settings) for each in others])

@@ -24,9 +24,9 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import converting_arguments
+from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import given_away
-from tonumpy.sinks.sink_calls import imported
 from tonumpy.text.candidates import find_calls, handed_over, is_in_row
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Argued(NamedTuple):
 
 def sinks_in(module: Module, row: int | None = None) -> list[Site]:
     """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
-    names = imported(module.source)
+    names = Nodes(module.source).imported
     own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
     calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
@@ -67,7 +67,7 @@ def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites)
     own = OwnSinks(module) if module.sinks else None
-    names = imported(module.source)
+    names = Nodes(module.source).imported
     found = []
     for site in sites:
         called = handed_over(site.call) or site.call.func

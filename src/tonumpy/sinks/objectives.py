@@ -13,7 +13,7 @@ from tonumpy.engine.names.bindings import names_in, parameter_names
 from tonumpy.engine.names.references import class_around
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import roots_of
-from tonumpy.sinks.sink_calls import find_consumers, imported
+from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text import candidates
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of
@@ -43,10 +43,10 @@ def find_objectives(source: Source, risks: PossibleTensors) -> list[ReturnSite]:
     """The `return` statements of such functions."""
     if not any(map(source.text.__contains__, WORDS)):
         return []
-    names = imported(source)
+    names = risks.nodes.imported
     if not any(map(source.text.__contains__, words_of(roots_of(names)))):
         return []
-    wanted = _returned_to_libraries(source, names)
+    wanted = _returned_to_libraries(source, risks.nodes.of(ast.Call), names)
     sites = candidates.find_returns(source, sorted({each.lineno for each in wanted}), wanted.__contains__)
     return [
         each._replace(called_by=wanted[each.call])
@@ -55,9 +55,8 @@ def find_objectives(source: Source, risks: PossibleTensors) -> list[ReturnSite]:
     ]
 
 
-def _returned_to_libraries(source: Source, names: Names) -> dict[ast.Return, str]:
+def _returned_to_libraries(source: Source, calls: list[ast.Call], names: Names) -> dict[ast.Return, str]:
     """The statements that give something back to a library, with the full name of what calls their function."""
-    calls = (node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
     called = {node: name for node in calls if (name := _called(node, names))}
     found: dict[ast.Return, str] = {}
     for site in candidates.find_calls(source, sorted({node.lineno for node in called}), called.__contains__):

@@ -1,6 +1,6 @@
 """From a source to the operators, indices and assignments in which an array and a tensor may meet.
 
-As with calls (sink_calls.py) the spelling rules out most files and most rows; the tree says the rest.
+The spelling rules out most of them: one side is a name that is given what NumPy makes, or such a call itself.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.names.bindings import parameter_names, root_name
-from tonumpy.sinks.operators_spelt import Spelt, operations_spelt
-from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.names import last_name
+from tonumpy.text.prefilter import CANDIDATE
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, indices_of, walk
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from tonumpy.sinks.nodes import Arrays
+    from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite
     from tonumpy.text.source import Source
 
@@ -40,16 +41,27 @@ class Operands(NamedTuple):
     key: ast.expr | None = None
 
 
-def find_operations(source: Source, risks: PossibleTensors | None = None) -> list[OperationSite]:
+def find_operations(source: Source, risks: PossibleTensors) -> list[OperationSite]:
     """The operations in which an array and a tensor may meet: any tensor, or one at risk where others are taken."""
-    spelt = operations_spelt(source.text)
-    rows = sorted({source.position_at(place).row for place in spelt.places})
-    if not rows:
+    arrays = risks.nodes.arrays
+    if not any(arrays) and CANDIDATE not in source.text:
         return []
-    risks = risks or PossibleTensors(source)
-    return [
-        site for site in candidates.find_operations(source, rows, _KINDS, _is_of_two) if _may_mix(site, spelt, risks)
-    ]
+    wanted = {
+        id(node): node.lineno for node in risks.nodes.of(*_KINDS) if _is_of_two(node) and _has_array(node, arrays)
+    }
+    rows = sorted(set(wanted.values()))
+    sites = candidates.find_operations(source, rows, _KINDS, lambda node: id(node) in wanted) if rows else []
+    return [site for site in sites if _may_mix(site, arrays, risks)]
+
+
+def _has_array(node: Any, arrays: Arrays) -> bool:  # noqa: ANN401 -- of one of the kinds
+    """True if an operand reads as an array, by its spelling; of a store, whose value is its statement's, always."""
+    match node:
+        case ast.BinOp(left, _, right) | ast.AugAssign(left, _, right) | ast.Compare(left, _, [right]):
+            return _reads_as_array(left, arrays) or _reads_as_array(right, arrays)
+        case ast.Subscript(owner, _, ast.Load()):
+            return _reads_as_array(owner, arrays)
+    return True
 
 
 def _may_always_raise(site: OperationSite) -> bool:
@@ -81,7 +93,7 @@ def _is_of_two(node: ast.AST) -> bool:
     return not isinstance(node, ast.Compare) or (len(node.ops) == 1 and isinstance(node.ops[0], _COMPARISONS))
 
 
-def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
+def _may_mix(site: OperationSite, arrays: Arrays, risks: PossibleTensors) -> bool:
     """True if one side reads as an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
@@ -89,10 +101,10 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
     left, right, key = operands
     pairs = [] if right is None else [(left, right), (right, left)]
     pairs += [] if key is None else [(left, part) for part in indices_of(key)]
-    given = partial(_is_array_here, site.scopes[-1], spelt, risks)
+    given = partial(_is_array_here, site.scopes[-1], arrays, risks)
     try:
         for one, other in pairs:
-            if not _reads_as_array(one, spelt, given) or not may_be_a_tensor_or_mask(other):
+            if not _reads_as_array(one, arrays, given) or not may_be_a_tensor_or_mask(other):
                 continue
             if (root := root_name(one)) is not None and root == root_name(masked_by(other)):
                 continue  # `mask[mask > 0]`
@@ -103,25 +115,25 @@ def _may_mix(site: OperationSite, spelt: Spelt, risks: PossibleTensors) -> bool:
     return False
 
 
-def _is_array_here(scope: ast.AST, spelt: Spelt, risks: PossibleTensors, name: str) -> bool:
+def _is_array_here(scope: ast.AST, arrays: Arrays, risks: PossibleTensors, name: str) -> bool:
     """False for the name of an array elsewhere, to which the scope at hand gives nothing of NumPy's."""
     if isinstance(scope, FUNCTIONS) and name in parameter_names(scope.args):
         return True
-    given, words = risks.given_in(name, scope), spelt.names | spelt.modules
+    given, words = risks.given_in(name, scope), arrays.names | arrays.modules
     return not given or any(
         (isinstance(part, ast.Name) and part.id in words and part.id != name)
-        or (isinstance(part, ast.Attribute) and (part.attr == "numpy" or f".{part.attr}" in spelt.attributes))
+        or (isinstance(part, ast.Attribute) and (part.attr == "numpy" or part.attr in arrays.attributes))
         for value in given
         for part in walk(value)
     )
 
 
-def _reads_as_array(node: Any, spelt: Spelt, is_given: Callable[[str], bool]) -> bool:  # noqa: ANN401 -- see below
+def _reads_as_array(node: Any, arrays: Arrays, is_given: Callable[[str], bool] = bool) -> bool:  # noqa: ANN401
     is_made = False  # by a call: `np.pi` is a number
     while True:
         kind = node.__class__  # as isinstance, which is a call for each
         if kind is ast.Name:
-            return (is_made and node.id in spelt.modules) or (node.id in spelt.names and is_given(node.id))
+            return (is_made and node.id in arrays.modules) or (node.id in arrays.names and is_given(node.id))
         if kind is ast.Call:
             name = last_name(node.func)
             if name == "numpy":
@@ -130,13 +142,13 @@ def _reads_as_array(node: Any, spelt: Spelt, is_given: Callable[[str], bool]) ->
                 return False
             is_made, node = True, node.func
         elif kind is ast.Attribute:
-            if f".{node.attr}" in spelt.attributes:
+            if node.attr in arrays.attributes:
                 return True
             if node.attr in _OF_NUMBERS:
                 return False
             node = node.value
         elif kind is ast.Compare or kind is ast.BinOp:
-            if kind is ast.BinOp and _reads_as_array(node.right, spelt, is_given):
+            if kind is ast.BinOp and _reads_as_array(node.right, arrays, is_given):
                 return True
             node = node.left
         elif kind is ast.Subscript:

@@ -24,6 +24,7 @@ from tonumpy.engine.names.bindings import (
     root_name,
 )
 from tonumpy.engine.names.syntax_lowering import stores_of
+from tonumpy.sinks.nodes import Nodes
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
@@ -128,6 +129,7 @@ class PossibleTensors:
     """The search in one source; `reaches` answers."""
 
     def __init__(self, source: Source) -> None:
+        self.nodes = Nodes(source)
         self._source = source
         self._scopes: dict[ast.AST, _Scope] = {}
         self._searched: set[ast.AST] = set()  # the scopes whose expressions were looked through

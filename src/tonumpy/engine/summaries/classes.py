@@ -49,8 +49,10 @@ _STORING = re.compile(
     r"|\.(?:append|extend|insert|add|update|setdefault|cuda|to|cpu|half|bfloat16|requires_grad_)\()"
 )
 _OWN_ATTRIBUTE = re.compile(r"self\.(\w+)")
-_REGISTERING = re.compile(
-    r"(register_buffer|register_parameter|add_state|\bsetattr)\(\s*(?:self,\s*)?(?:name\s*=\s*)?[\"'](\w+)[\"']"
+# One pattern a word: a search jumps to the word that a pattern begins with, while alternatives are tried everywhere.
+_REGISTERING = tuple(
+    re.compile(rf"({word})\(\s*(?:self,\s*)?(?:name\s*=\s*)?[\"'](\w+)[\"']")
+    for word in ("register_buffer", "register_parameter", "add_state", r"setattr(?<=\bsetattr)")
 )
 
 
@@ -296,7 +298,7 @@ class Classes:
             for match in _OWN_ATTRIBUTE.finditer(text):
                 if _STORING.match(text, match.end()):
                     known.setdefault(match[1], []).append(match.start())
-            for match in _REGISTERING.finditer(text):
+            for match in (each for pattern in _REGISTERING for each in pattern.finditer(text)):
                 known.setdefault(match[2], []).append(match.start(2))
                 if match[1] != "setattr":
                     self._registered.add((id(owner.node), match[2]))

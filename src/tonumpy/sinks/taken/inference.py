@@ -32,7 +32,7 @@ from tonumpy.sinks.taken.table import ENDING, OF_AXES, WRITERS_OF_JSON, WRITERS_
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tonumpy.conversions import Container
     from tonumpy.engine.interpreter.frame import Observation
@@ -58,7 +58,7 @@ class _Given(NamedTuple):
     given: str
 
 
-def infer_taken(module: Module, risks: Callable[[], PossibleTensors]) -> list[ImplicitConversion]:
+def infer_taken(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
     """Return where a tensor is taken for values, in the order of the text; one for each place."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code

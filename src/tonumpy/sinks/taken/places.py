@@ -10,7 +10,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken.table import ENDING, WRITERS_OF_TEXT, confidence_in, table
 from tonumpy.text import candidates
@@ -19,16 +18,13 @@ from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from tonumpy.sinks.possible_tensors import PossibleTensors
     from tonumpy.text.candidates import OperationSite, Site
     from tonumpy.text.source import Source
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp)
-_ASKED = (ast.Call, *_KINDS)
-_GIVING = (ast.Assign, ast.AnnAssign)
 # Tables whose comparisons take a tensor for one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _METHODS_OF_KEYS = frozenset("get setdefault pop add discard".split())
@@ -42,14 +38,10 @@ _NO_KEYS_BY_KIND = (ast.JoinedStr, ast.Slice, ast.BinOp, ast.List, ast.Subscript
 _MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 
-def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Site | OperationSite]:
+def find_taken(source: Source, risks: PossibleTensors) -> list[Site | OperationSite]:
     """Return the places at which a tensor may be taken for values."""
-    nodes: dict[type[ast.AST], list[Any]] = {kind: [] for kind in (*_ASKED, *_GIVING)}
-    for node in walk(source.tree):
-        if node.__class__ in nodes:
-            nodes[node.__class__].append(node)
-    spelling = _Spelling(source, [each for kind in _GIVING for each in nodes[kind]])
-    wanted = {id(each): each.lineno for kind in _ASKED for each in nodes[kind] if spelling.tells(each)}
+    spelling = _Spelling(source, risks.nodes.given)
+    wanted = {id(each): each.lineno for each in risks.nodes.of(ast.Call, *_KINDS) if spelling.tells(each)}
     rows = sorted(set(wanted.values()))
     calls = candidates.find_calls(source, rows, lambda call: id(call) in wanted)
     operations = candidates.find_operations(source, rows, _KINDS, lambda node: id(node) in wanted)
@@ -60,15 +52,12 @@ def find_taken(source: Source, risks: Callable[[], PossibleTensors]) -> list[Sit
 class _Spelling:
     """The names of a source, as far as they tell of keys and of what holds them."""
 
-    def __init__(self, source: Source, statements: list[ast.stmt]) -> None:
+    def __init__(self, source: Source, given: dict[str, list[ast.expr]]) -> None:
         roots = {name.partition(".")[0] for name in (*table().functions, *table().operations)}
         self._called = _names_called(frozenset(each for each in roots if each == "builtins" or each in source.text))
         self._has_tables = _TABLES.search(source.text) is not None
         self._has_counters = "Counter(" in source.text
-        self._given: dict[str, list[ast.expr]] = {}  # to names and attributes, by their last parts
-        for statement in statements:
-            for store in stores_of(statement):
-                self._given.setdefault(last_name(store.target) or "", []).append(store.value)
+        self._given = given  # to names and attributes, by their last parts
 
     def tells(self, node: ast.expr) -> bool:
         """True if a tensor may be taken for values at a node, by its spelling."""
@@ -149,7 +138,7 @@ def _names_called(roots: frozenset[str]) -> frozenset[str]:
     return frozenset(found.union(re.findall(r"\ba\.(\w+)\(", operations)) - {"map", "union", "assign", "update"})
 
 
-def _may_be_given(site: Site | OperationSite, risks: Callable[[], PossibleTensors]) -> bool:
+def _may_be_given(site: Site | OperationSite, risks: PossibleTensors) -> bool:
     nodes: Sequence[ast.expr] = ()
     match site.call:
         case ast.Call(_, arguments, keywords):
@@ -165,7 +154,7 @@ def _may_be_given(site: Site | OperationSite, risks: Callable[[], PossibleTensor
             nodes = (index,)
     try:
         tensors = (each for each in nodes if may_be_a_tensor_or_mask(each))
-        return any(risks().reaches(each, site.scopes, at_risk=False) for each in tensors)
+        return any(risks.reaches(each, site.scopes, at_risk=False) for each in tensors)
     except RecursionError:  # a chain of hundreds of calls
         note_cut()
         return False
