@@ -17,6 +17,7 @@ QUICK = {
     "write_rule_pages": ["--check"],
 }
 LONG = {
+    "compare_builds": ["tonumpy", "tonumpy", "examples"],
     "measure_sinks": ["--check", "--every", "50", "json"],
     "verify": ["--device", "cpu", "--fixtures", "runtime/bare", "--output", "FOLDER/verified.md"],
 }
@@ -24,6 +25,7 @@ LONG = {
 ELSEWHERE = {
     "check_release": "test_release",
     "generate_torch_api": "test_torch_api",
+    "tests_of_edits": "test_tests_of_edits",
 }
 PROGRAM = """
 import torch
