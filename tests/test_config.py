@@ -14,8 +14,7 @@ from tonumpy import check_paths
 from tonumpy.boundary.foreign import FOREIGN_FOLDERS
 from tonumpy.config import Choices, ConfigError, Configuration, Settings, combine, read_table
 from tonumpy.globs import Exclude, FileIgnores
-from tonumpy.own_sinks import OwnSink
-from tonumpy.promises import OwnPromise
+from tonumpy.own_functions import OwnPromise, OwnSink
 from tonumpy.rules import all_rules
 
 if TYPE_CHECKING:

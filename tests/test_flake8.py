@@ -198,6 +198,7 @@ def test_files_without_candidates_import_nothing(tmp_path: Path) -> None:
         "integrations.flake8_plugin",
         "globs",
         "setting_values",
+        "suggestions",
         "text.prefilter",
         "text.reading",
     }

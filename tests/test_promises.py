@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tonumpy.config import ConfigError, read_table
-from tonumpy.promises import DEVICES, GRADS
+from tonumpy.own_functions import DEVICES, GRADS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-facts formats promises own_sinks garbage findings globs suggestions text boundary
+facts formats suggestions own_functions garbage findings globs text boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 detectors.memory_writes detectors.callees detectors.forward_walk detectors.memory_regions

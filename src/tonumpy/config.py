@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonumpy.boundary.paths import configured_path, real_path, root_of
-from tonumpy.setting_values import ANY_CODE, READERS, known_word, shown
+from tonumpy.setting_values import ANY_CODE, READERS
+from tonumpy.suggestions import shown, suggestion
 from tonumpy.text.prefilter import kinds_in
 from tonumpy.text.reading import read_regular
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Confidence, Links, RepairStyle, Style
     from tonumpy.globs import Exclude, FileIgnores
-    from tonumpy.own_sinks import OwnSink
-    from tonumpy.promises import OwnPromise
+    from tonumpy.own_functions import OwnPromise, OwnSink
     from tonumpy.rules import Rule
 
 STRICT_CODE = "TNP300"
@@ -289,7 +289,7 @@ def read_table(table: object, path: str) -> Choices:
             raise ConfigError(f"{path}: [tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]")
         if key not in READERS:
             known = sorted((*READERS, "extend", _REQUIRED))
-            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{known_word(key, known)}")
+            raise ConfigError(f"{path}: [tool.tonumpy] has no key `{key}`{suggestion(key, known)}")
         try:
             choices[key.replace("-", "_")] = READERS[key](value, os.path.dirname(os.path.abspath(path)))
         except RecursionError as error:

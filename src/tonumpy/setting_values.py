@@ -10,12 +10,12 @@ from tonumpy.boundary.paths import configured_path
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import read_format
 from tonumpy.globs import Exclude, FileIgnores, compiled, expand_braces
+from tonumpy.suggestions import either, shown, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tonumpy.own_sinks import OwnSink
-    from tonumpy.promises import OwnPromise
+    from tonumpy.own_functions import OwnPromise, OwnSink
 
 ANY_CODE = "ALL"  # in place of a code, as in ruff
 
@@ -35,8 +35,8 @@ def _read_code(word: str) -> str:
     if code == ANY_CODE or (code and any(rule.code.startswith(code) for rule in all_rules())):
         return code
     if "-" in word:
-        raise ValueError(f"no rule has the name `{word}`{known_word(word, [rule.name for rule in all_rules()])}")
-    raise ValueError(f"no rule has the code `{word}`{known_word(word, [rule.code for rule in all_rules()])}")
+        raise ValueError(f"no rule has the name `{word}`{suggestion(word, [rule.name for rule in all_rules()])}")
+    raise ValueError(f"no rule has the code `{word}`{suggestion(word, [rule.code for rule in all_rules()])}")
 
 
 def read_globs(value: object, root: str) -> tuple[Exclude, ...]:
@@ -68,16 +68,16 @@ def read_jobs(value: object, _root: str = "") -> int:
 
 
 def _read_sinks(value: object, _root: str) -> tuple[OwnSink, ...]:
-    from tonumpy.own_sinks import KEYS, read_sinks  # only where there are sinks: start-up
+    from tonumpy.own_functions import read_sinks  # only where there are sinks: start-up
 
-    return read_sinks(value, lambda word: known_word(word, KEYS))
+    return read_sinks(value)
 
 
 def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
     from tonumpy.engine.values.dtypes import is_dtype_name  # only where there are promises: start-up
-    from tonumpy.promises import KEYS, read_promises  # the same: start-up
+    from tonumpy.own_functions import read_promises  # the same: start-up
 
-    return read_promises(value, is_dtype_name, lambda word: known_word(word, KEYS))
+    return read_promises(value, is_dtype_name)
 
 
 def _read_path(kind: str, others: str, value: object, root: str) -> str:
@@ -93,8 +93,6 @@ def _read_path(kind: str, others: str, value: object, root: str) -> str:
 def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
     if isinstance(value, str) and value in words:
         return value
-    from tonumpy.suggestions import either  # only where something is wrong: start-up
-
     raise ValueError(f"expected {either([*map(shown, words)])}, found {shown(value)}")
 
 
@@ -107,7 +105,7 @@ def _read_habits(value: object, _root: str) -> tuple[str, ...]:
         known = habit_ids()
         for habit in habits:
             if habit not in known:
-                raise ValueError(f"unknown habit `{habit}`{known_word(habit, known)}")
+                raise ValueError(f"unknown habit `{habit}`{suggestion(habit, known)}")
     return habits
 
 
@@ -149,17 +147,3 @@ READERS: dict[str, Callable[[object, str], object]] = {
 
 
 CHOSEN = frozenset(key.replace("-", "_") for key in READERS)  # the names in `Choices`
-
-
-def shown(value: object) -> str:
-    """A value as TOML writes it, near enough for a message."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def known_word(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word."""
-    from tonumpy.suggestions import suggestion  # only where something is wrong: start-up
-
-    return suggestion(word, known)

@@ -1,4 +1,4 @@
-"""Suggests a known word for one that is not known."""
+"""Words for messages about what is not known or not right."""
 
 from collections.abc import Sequence
 
@@ -17,3 +17,10 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 def either(words: Sequence[str]) -> str:
     """`high, medium or low`"""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def shown(value: object) -> str:
+    """A value as TOML writes it, near enough for a message."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

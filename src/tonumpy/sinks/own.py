@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ast
 
     from tonumpy.engine.names.module import Module
-    from tonumpy.own_sinks import OwnSink
+    from tonumpy.own_functions import OwnSink
     from tonumpy.text.candidates import Site
 
 _CALL = re.compile(r"(?<![\w.])((?:\w+[ \t]*\.[ \t]*)*\w+)[ \t]*\(")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tonumpy.engine.interpreter.frame import Frame
     from tonumpy.engine.names.module import Module
-    from tonumpy.promises import OwnPromise
+    from tonumpy.own_functions import OwnPromise
 
 _CALLS = ("__call__", "forward")
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tonumpy.engine.names.bindings import Import
     from tonumpy.engine.names.follow_budget import Followed
     from tonumpy.engine.names.repository import Repositories
-    from tonumpy.own_sinks import OwnSink
-    from tonumpy.promises import OwnPromise
+    from tonumpy.own_functions import OwnPromise, OwnSink
 
     _T = TypeVar("_T")
     _Node = TypeVar("_Node", bound=ast.AST)
