@@ -23,7 +23,7 @@ FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
 WRITERS = {
     "boundary/output.py": "is the door",
     "rehearsal/child/sitecustomize.py": "tells in the folder of a run that tonumpy cannot be imported",
-    "cli/streams.py": "opens the null device for a standard stream that is closed",
+    "cli/standard_streams.py": "opens the null device for a standard stream that is closed",
     "sweep/layout.py": "makes links in a folder of its own lead nowhere",
 }
 

@@ -35,7 +35,7 @@ from readme import ROOT, block  # noqa: E402
 
 from tonumpy.cli.main import main  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
-from tonumpy.sweep.store import Store  # noqa: E402
+from tonumpy.sweep.parquet_store import Store  # noqa: E402
 from tonumpy.sweep.worker import run_task  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"

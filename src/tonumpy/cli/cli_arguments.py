@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from tonumpy.cli.streams import write
+from tonumpy.cli.standard_streams import write
 from tonumpy.config import Choices, ConfigError, read_inline
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format

@@ -12,16 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tonumpy.boundary.signals import current, raised
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.cli.asked import configuration_of, reads_stdin
 from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.cli.disk import read
 from tonumpy.cli.files import find_files, is_kept_out
-from tonumpy.cli.streams import StreamError
+from tonumpy.cli.standard_streams import StreamError
 from tonumpy.cli.work import Run, in_order
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
-from tonumpy.report.parts import summary
+from tonumpy.report.parts import closing_words
 
 if TYPE_CHECKING:
     import argparse
@@ -52,18 +52,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _guarded(argv: Sequence[str] | None) -> int:
     try:
-        streams.prepare()
+        standard_streams.prepare()
         try:
             return _main(argv)
         finally:
-            streams.flush()
+            standard_streams.flush()
     except (ConfigError, ChildProcessError, StreamError) as error:
-        streams.write(f"tonumpy: error: {streams.visible(str(error))}\n", sys.stderr)
+        standard_streams.write(f"tonumpy: error: {standard_streams.visible(str(error))}\n", sys.stderr)
         return ERRORS
     except Exception:  # a defect of ours, which must not look like findings
         import traceback
 
-        streams.write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
+        standard_streams.write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
         return ERRORS
 
 
@@ -95,7 +95,7 @@ _COMMANDS = {
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    name, form = streams.format_of(arguments, sys.stdout, configuration_of(arguments))
+    name, form = standard_streams.format_of(arguments, sys.stdout, configuration_of(arguments))
     render = getattr(form, "render_statistics", None) if arguments.statistics else form.render
     if render is None:
         raise ConfigError(f"--statistics is not available in the format {name}")
@@ -110,12 +110,12 @@ def _check(arguments: argparse.Namespace) -> int:
         report, hidden = _without_baseline(run, arguments)
         report, old = (report, 0) if base is None else base.only_new(report)
     report = report._replace(shows_evidence=arguments.show_evidence)
-    streams.publish(render, report, sys.stdout, arguments)
-    streams.write_errors(report.errors)
-    if streams.is_for_people(form) and not arguments.quiet:
+    standard_streams.publish(render, report, sys.stdout, arguments)
+    standard_streams.write_errors(report.errors)
+    if standard_streams.is_for_people(form) and not arguments.quiet:
         of_nothing = not run.looked_at
-        told = summary.summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
-        streams.write(told, sys.stdout)
+        told = closing_words.summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
+        standard_streams.write(told, sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
@@ -146,13 +146,13 @@ def _show(arguments: argparse.Namespace) -> int:
     stdin = reads_stdin(arguments)
     files = _given_on_stdin(arguments, configuration) if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
-        text = "".join(f"{streams.visible(path)}\n" for path in files)
+        text = "".join(f"{standard_streams.visible(path)}\n" for path in files)
     else:
         from tonumpy.cli.show_settings import render  # only here: start-up
 
         text = render(files, configuration)
-    streams.write(text, sys.stdout)
-    streams.write_errors(errors)
+    standard_streams.write(text, sys.stdout)
+    standard_streams.write_errors(errors)
     return ERRORS if errors else CLEAN
 
 
@@ -163,10 +163,10 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
     run = process_files(arguments, "add-noqa").written(arguments.paths)
-    streams.write_errors(run.report().errors)
+    standard_streams.write_errors(run.report().errors)
     if not arguments.quiet:
         silenced = [finding for outcome in run.outcomes for finding in outcome.fixed]
-        streams.write(summary.summary_of_silence(silenced), sys.stdout)
+        standard_streams.write(closing_words.summary_of_silence(silenced), sys.stdout)
     return ERRORS if run.errors else CLEAN
 
 
@@ -190,33 +190,35 @@ def _baseline(arguments: argparse.Namespace) -> int:
     path = configuration.settings_in("").baseline or baseline.DEFAULT
     run = process_files(arguments, "check")
     report = run.report()
-    streams.write_errors(report.errors)
+    standard_streams.write_errors(report.errors)
     if report.errors:
-        streams.write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
+        standard_streams.write(f"tonumpy: {path}: not written because of these errors\n", sys.stderr)
         return ERRORS
     count = baseline.write(path, report, run.looked_at)
     if not arguments.quiet:
         is_set = arguments.baseline is None and configuration.settings_in("").baseline is not None
-        streams.write(baseline.words_of_written(path, count, is_set=is_set), sys.stdout)
+        standard_streams.write(baseline.words_of_written(path, count, is_set=is_set), sys.stdout)
     return CLEAN
 
 
 def _fix(arguments: argparse.Namespace) -> int:
     run, hidden, old = _repaired(arguments)
     run, speech = _delivered(run, arguments)
-    _, form = streams.format_of(arguments, speech, configuration_of(arguments))
+    _, form = standard_streams.format_of(arguments, speech, configuration_of(arguments))
     report = run.report()
     if hidden is None:
         report, hidden = _without_baseline(run, arguments)
-    streams.publish(form.render, report, speech, arguments)
-    streams.write_errors(report.errors)
+    standard_streams.publish(form.render, report, speech, arguments)
+    standard_streams.write_errors(report.errors)
     fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
-    told = speech if streams.is_for_people(form) or arguments.output_file else sys.stderr
+    told = speech if standard_streams.is_for_people(form) or arguments.output_file else sys.stderr
     if arguments.show_fixes:
-        streams.write(summary.repairs(fixed, written=not arguments.diff), told)
-    if not arguments.quiet and (streams.is_for_people(form) or arguments.output_file):
+        standard_streams.write(closing_words.repairs(fixed, written=not arguments.diff), told)
+    if not arguments.quiet and (standard_streams.is_for_people(form) or arguments.output_file):
         done = {"written": not arguments.diff, "of_nothing": not run.looked_at}
-        streams.write(summary.summary_of_fix(report, fixed, hidden, old=old, possible=run.hidden, **done), speech)
+        standard_streams.write(
+            closing_words.summary_of_fix(report, fixed, hidden, old=old, possible=run.hidden, **done), speech
+        )
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
@@ -225,10 +227,10 @@ def _fix(arguments: argparse.Namespace) -> int:
 def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
     """Show the changes or write them. The stream for people is stderr if stdout has the product."""
     if arguments.diff:
-        streams.write_diff(run.changes, colour=streams.has_colour(sys.stdout, arguments))
+        standard_streams.write_diff(run.changes, colour=standard_streams.has_colour(sys.stdout, arguments))
         return run, sys.stderr
     if run.stdin is not None:
-        streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
+        standard_streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
         return run, sys.stderr
     return run.written(arguments.paths), sys.stdout
 
@@ -264,7 +266,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
-        streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
+        standard_streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
     observed = configuration.settings_in("").observed
     if observed:
         from tonumpy.observed.record import read_record  # only where there is one: start-up
@@ -277,7 +279,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     with contextlib.ExitStack() as opened:
         result_cache = None
         if reads_stdin(arguments):
-            stdin = streams.read_stdin()
+            stdin = standard_streams.read_stdin()
             files = candidates = _given_on_stdin(arguments, configuration)
         else:
             files = named_files(arguments, configuration, errors)
@@ -324,7 +326,9 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     writes = arguments.command == "fix" or getattr(arguments, "add_noqa", False)
     found = find_files(paths, configuration, to_write=writes).with_nothing_told()
     errors += found.errors
-    streams.write("".join(f"tonumpy: warning: {streams.visible(warning)}\n" for warning in found.warnings), sys.stderr)
+    standard_streams.write(
+        "".join(f"tonumpy: warning: {standard_streams.visible(warning)}\n" for warning in found.warnings), sys.stderr
+    )
     if arguments.verbose:
         _tell(arguments, f"files to check: {len(found.files)}")
         for origin in sorted({configuration.governed(os.path.dirname(path))[1] or "" for path in found.files}):
@@ -334,7 +338,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
 
 def _tell(arguments: argparse.Namespace, what: str) -> None:
     if arguments.verbose:
-        streams.write(f"tonumpy: {streams.visible(what)}\n", sys.stderr)
+        standard_streams.write(f"tonumpy: {standard_streams.visible(what)}\n", sys.stderr)
 
 
 def candidate_files(

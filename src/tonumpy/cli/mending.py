@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.cli.outcomes import Change
 from tonumpy.cli.writing import write_all
 from tonumpy.config import ConfigError
@@ -31,7 +31,7 @@ def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], 
     standing, errors = _put(_bare(files), files)
     if not _judgements(standing):
         return Mended(None, tuple(standing), (), tuple(errors))
-    streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
+    standard_streams.write("tonumpy: the program runs again, repaired\n", sys.stderr)
     try:
         again = run()
     except ConfigError:

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterable
 
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.config import ConfigError
 from tonumpy.engine.knowledge.habits import HABITS
 from tonumpy.report.parts.terminal import markdown
@@ -15,7 +15,7 @@ from tonumpy.suggestions import suggestion
 
 def explain(arguments: argparse.Namespace) -> int:
     text = f"{page_asked_for(arguments.rule)}\n"
-    streams.write(markdown(text) if streams.has_colour(sys.stdout, arguments) else text, sys.stdout)
+    standard_streams.write(markdown(text) if standard_streams.has_colour(sys.stdout, arguments) else text, sys.stdout)
     return 0
 
 
@@ -81,5 +81,5 @@ def _print_json(entries: Iterable[dict[str, object]]) -> int:
 
 
 def _print(lines: Iterable[str]) -> int:
-    streams.write("".join(f"{line}\n" for line in lines), sys.stdout)
+    standard_streams.write("".join(f"{line}\n" for line in lines), sys.stdout)
     return 0

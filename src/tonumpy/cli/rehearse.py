@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.disk import write_text
 from tonumpy.cli.outcomes import Change
@@ -50,20 +50,20 @@ _SIGNALLED = 128  # and the signal's number, as a shell says it
 def rehearse(arguments: argparse.Namespace) -> int:
     """The exit code."""
     configuration = configuration_of(arguments)
-    _, form = streams.format_of(arguments, sys.stdout, configuration)
+    _, form = standard_streams.format_of(arguments, sys.stdout, configuration)
     rehearsed = rehearsed_of(arguments, configuration)
     speech = sys.stderr if arguments.diff else sys.stdout
-    streams.write_diff(rehearsed.changes, colour=streams.has_colour(sys.stdout, arguments))
+    standard_streams.write_diff(rehearsed.changes, colour=standard_streams.has_colour(sys.stdout, arguments))
     try:
-        streams.publish(form.render, rehearsed.report, speech, arguments)
+        standard_streams.publish(form.render, rehearsed.report, speech, arguments)
     except ConfigError:  # the file cannot be written; the run may have taken hours
         arguments.output_file = None
-        streams.publish(form.render, rehearsed.report, speech, arguments)
+        standard_streams.publish(form.render, rehearsed.report, speech, arguments)
         raise
-    streams.write_errors(rehearsed.report.errors)
+    standard_streams.write_errors(rehearsed.report.errors)
     if not arguments.quiet:
-        told = speech if streams.is_for_people(form) or arguments.output_file else sys.stderr
-        streams.write(summary(rehearsed, arguments), told)
+        told = speech if standard_streams.is_for_people(form) or arguments.output_file else sys.stderr
+        standard_streams.write(summary(rehearsed, arguments), told)
     if rehearsed.report.errors:
         return ERRORS
     if rehearsed.report.findings or rehearsed.changes:

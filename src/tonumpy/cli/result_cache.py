@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.cache.store import Kept, Store
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.outcomes import Outcome, Task
 from tonumpy.config import ConfigError, Configuration, Settings
@@ -132,7 +132,7 @@ def clean_cache(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise ConfigError(f"{folder}: {error.strerror}") from error
     told = f"Removed the cache in {folder}.\n" if databases else f"There is no cache in {folder}.\n"
-    streams.write("" if arguments.quiet else told, sys.stdout)
+    standard_streams.write("" if arguments.quiet else told, sys.stdout)
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.cli.files import SUFFIXES
-from tonumpy.cli.streams import write
+from tonumpy.cli.standard_streams import write
 from tonumpy.config import ConfigError
 from tonumpy.report.parts.evidence_lines import forget_lines
 

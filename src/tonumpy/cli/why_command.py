@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tonumpy.cli import streams
+from tonumpy.cli import standard_streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.diff_base import DiffBase, diff_base
 from tonumpy.cli.disk import read
@@ -36,18 +36,18 @@ def _why(arguments: argparse.Namespace, configuration: Configuration, base: Diff
         explained = explain(source, settings, Project(), asked)
         found = source.explained(Silences(data, source, configuration, Project(), base).told(explained))
         nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
-        streams.write_errors(source.skipped)
+        standard_streams.write_errors(source.skipped)
     except ValueError as error:
         raise ConfigError(f"{arguments.place}: {error}") from error
     except SourceError as error:
-        streams.write_errors([error])
+        standard_streams.write_errors([error])
         return False
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
         raise ConfigError(f"{arguments.place}: no conversion on this line{nearest}")
-    colour = streams.has_colour(sys.stdout, arguments)
-    streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
+    colour = standard_streams.has_colour(sys.stdout, arguments)
+    standard_streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
     return True
 
 

@@ -19,7 +19,7 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _finding(report: Report, finding: Finding) -> str:
-    from tonumpy.report.parts.frames import frame, gutter, repaired  # only where there is one: start-up
+    from tonumpy.report.parts.source_lines import frame, gutter, repaired  # only where there is one: start-up
 
     margin = " " * gutter(finding)
     mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""

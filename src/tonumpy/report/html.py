@@ -13,7 +13,7 @@ from string import Template
 
 from tonumpy.findings import Finding, Fix
 from tonumpy.report import Report
-from tonumpy.report.parts.summary import summary_of_check
+from tonumpy.report.parts.closing_words import summary_of_check
 from tonumpy.rules import all_rules
 from tonumpy.text.source import Source
 from tonumpy.text.visible import visible

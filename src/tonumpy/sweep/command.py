@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from tonumpy.sweep.messages import Target
-    from tonumpy.sweep.store import Done, Store
+    from tonumpy.sweep.parquet_store import Done, Store
 
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
 _NEEDED = ("distributed", "pyarrow", "psutil", "tqdm")
@@ -47,7 +47,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"sweep needs {', '.join(missing)}: in a clone of tonumpy, run `pip install '.[sweep]'`")
     if not hasattr(os, "fork"):
         raise ConfigError("sweep needs an operating system that can fork processes")
-    from tonumpy.sweep.store import Store  # start-up: the libraries may be missing
+    from tonumpy.sweep.parquet_store import Store  # start-up: the libraries may be missing
 
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:

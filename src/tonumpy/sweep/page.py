@@ -5,7 +5,7 @@ from typing import Any
 
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.report import Report, html
-from tonumpy.sweep.store import Kept
+from tonumpy.sweep.parquet_store import Kept
 
 _LENGTH = 12  # digits of a commit that are shown
 

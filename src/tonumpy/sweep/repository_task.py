@@ -23,9 +23,9 @@ from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.report import Report
 from tonumpy.report import json as json_report
+from tonumpy.sweep.git_patch import make_patch
 from tonumpy.sweep.layout import lay_out
 from tonumpy.sweep.messages import Entry, Failure, Kind, Reply, Request
-from tonumpy.sweep.patches import make_patch
 from tonumpy.sweep.worker import REPLY
 from tonumpy.text.source import Source
 
