@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tonumpy.cli.standard_streams import write
@@ -109,7 +109,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output-format", type=_format, metavar="FORMAT", help=_formats())
+    parser.add_argument("--output-format", type=_explained(read_format), metavar="FORMAT", help=_formats())
     parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report to FILE, not to standard output")
 
 
@@ -315,28 +315,38 @@ class _Completion(argparse.Action):
         parser.exit()
 
 
+def _explained(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The reader of a value, whose ValueError argparse shows."""
+
+    def reader(text: str) -> object:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return reader
+
+
+@_explained
 def _codes(text: str) -> tuple[str, ...]:
-    try:
-        return read_codes([code.strip() for code in text.split(",") if code.strip()])
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read_codes([code.strip() for code in text.split(",") if code.strip()])
 
 
+@_explained
 def _some_codes(text: str) -> tuple[str, ...]:
     """None at all would be a run that finds nothing, for the sake of a variable that is not set."""
-    codes = _codes(text)
+    codes: tuple[str, ...] = _codes(text)
     if not codes:
-        raise argparse.ArgumentTypeError(f"no rule has the code `{text.strip()}`")
+        raise ValueError(f"no rule has the code `{text.strip()}`")
     return codes
 
 
+@_explained
 def _globs(text: str) -> tuple[Exclude, ...]:
-    try:
-        return read_globs([glob.strip() for glob in split_at_commas(text) if glob.strip()], os.getcwd())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read_globs([glob.strip() for glob in split_at_commas(text) if glob.strip()], os.getcwd())
 
 
+@_explained
 def _file_ignores(text: str) -> tuple[FileIgnores, ...]:
     """`GLOB:CODE,CODE,GLOB:CODE`, which is flake8's way and ruff's."""
     table: dict[str, list[str]] = {}
@@ -345,26 +355,14 @@ def _file_ignores(text: str) -> tuple[FileIgnores, ...]:
         before, colon, code = word.rpartition(":")
         glob = before if colon else glob
         if not glob:
-            raise argparse.ArgumentTypeError(f"expected GLOB:CODE, found `{word}`")
+            raise ValueError(f"expected GLOB:CODE, found `{word}`")
         table.setdefault(glob, []).append(code)
-    try:
-        return read_file_ignores(table, os.getcwd())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read_file_ignores(table, os.getcwd())
 
 
+@_explained
 def _jobs(text: str) -> int:
-    try:
-        return read_jobs(int(text) if text.isdecimal() else text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _format(text: str) -> str:
-    try:
-        return read_format(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    return read_jobs(int(text) if text.isdecimal() else text)
 
 
 def _config(text: str) -> str | Choices:
