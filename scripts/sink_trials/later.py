@@ -8,6 +8,8 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sink_trials.libraries import Library
+
 Step = Callable[[Any, Any], object]
 
 _MAX_ITEMS = 20
@@ -85,10 +87,6 @@ def make_plain() -> None:
     rcParams.update({"figure.figsize": (2, 2), "figure.dpi": 20})
 
 
-def _printed(function: Any, result: Any) -> object:  # noqa: ANN401
-    return [repr(each) for each in _things(function, result) if type(each).__module__.startswith(("pandas", "xarray"))]
-
-
 def _of_bokeh(function: Any, result: Any) -> object:  # noqa: ANN401
     """The numbers that tell the models apart are new in each."""
     model = importlib.import_module("bokeh.model").Model
@@ -101,32 +99,6 @@ def _of_bokeh(function: Any, result: Any) -> object:  # noqa: ANN401
             each.document.to_json()
             each.document.clear()
     return None
-
-
-def _of_altair(function: Any, result: Any) -> object:  # noqa: ANN401
-    return [each.to_json() for each in _things(function, result) if hasattr(each, "to_json")]
-
-
-def _of_plotly(function: Any, result: Any) -> object:  # noqa: ANN401
-    """What a browser is given."""
-    return [each.to_json() for each in _things(function, result) if hasattr(each, "to_plotly_json")]
-
-
-def _exported(_: Any, result: Any) -> object:  # noqa: ANN401
-    """A sound is written into a file."""
-    return result.export(format="wav").read() if hasattr(result, "export") else None
-
-
-def _kept_in_run(*_: Any) -> object:  # noqa: ANN401
-    """What mlflow has written of a run."""
-    mlflow = importlib.import_module("mlflow")
-    run = mlflow.active_run()
-    return None if run is None else dict(mlflow.get_run(run.info.run_id).data.params)
-
-
-def _as_bytes(function: Any, result: Any) -> object:  # noqa: ANN401
-    """Of images."""
-    return [each.tobytes() for each in _things(function, result) if type(each).__module__.startswith("PIL.")]
 
 
 def _fitted(function: Any, result: Any) -> object:  # noqa: ANN401
@@ -143,14 +115,6 @@ def _fitted(function: Any, result: Any) -> object:  # noqa: ANN401
     return None
 
 
-def _sampled(_: Any, result: Any) -> object:  # noqa: ANN401
-    """Of a space."""
-    if hasattr(result, "sample"):
-        result.seed(0)
-        return [result.sample(), repr(result)]
-    return None
-
-
 def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
     """What a csv writer, or one that holds such, has put into its file."""
     writer = getattr(function, "__self__", None)
@@ -162,19 +126,6 @@ def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
             with open(file.name, encoding="utf-8") as written:
                 return written.read()
     return None
-
-
-def _of_trial(function: Any, _: Any) -> object:  # noqa: ANN401
-    """What a study says of its best trial, which it copies."""
-    trial = getattr(function, "__self__", None)
-    if not hasattr(trial, "study"):
-        return None
-    trial.study.tell(trial, 1.0)
-    return trial.study.best_trial.params
-
-
-def _computed(_: Any, result: Any) -> object:  # noqa: ANN401
-    return result.compute(scheduler="synchronous") if hasattr(result, "compute") else None
 
 
 def _predicted(function: Any, result: Any) -> object:  # noqa: ANN401
@@ -202,16 +153,6 @@ def _evaluated(function: Any, result: Any) -> object:  # noqa: ANN401
     return evaluation.eval["precision"]
 
 
-def _pictured(_: Any, result: Any) -> object:  # noqa: ANN401
-    """A frame of a film."""
-    return result.get_frame(0).tobytes() if hasattr(result, "get_frame") else None
-
-
-def _rendered(function: Any, result: Any) -> object:  # noqa: ANN401
-    holoviews = importlib.import_module("holoviews")
-    return [holoviews.render(each) and None for each in _things(function, result) if hasattr(each, "dimensions")]
-
-
 def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
     """What a visual of vispy does before each picture, without a window."""
     for each in _things(function, result):
@@ -221,32 +162,25 @@ def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
     return None
 
 
-def _constructed(_: Any, result: Any) -> object:  # noqa: ANN401
-    """A dataset of lightgbm looks at its data when it is constructed."""
-    return result.construct().num_data() if type(result).__name__ == "Dataset" else None
-
-
-STEPS: dict[str, Step] = {
-    "lightgbm": _constructed,
-    "optuna": _of_trial,
-    "dask": _computed,
-    "ruptures": _predicted,
-    "filterpy": _predicted,
-    "moviepy": _pictured,
-    "pycocotools": _evaluated,
-    "holoviews": _rendered,
-    "vispy": _prepared,
-    "matplotlib": _drawn,
-    "pandas": _printed,
-    "xarray": _printed,
+_STEPS: dict[str, Step] = {
     "bokeh": _of_bokeh,
-    "altair": _of_altair,
-    "plotly": _of_plotly,
-    "seaborn": _drawn,
-    "pydub": _exported,
-    "mlflow": _kept_in_run,
-    "PIL": _as_bytes,
-    "sklearn": _fitted,
-    "gymnasium": _sampled,
     "csv": _text_written,
+    "filterpy": _predicted,
+    "matplotlib": _drawn,
+    "pycocotools": _evaluated,
+    "ruptures": _predicted,
+    "seaborn": _drawn,
+    "sklearn": _fitted,
+    "vispy": _prepared,
 }
+
+
+def step_of(library: Library) -> Step | None:
+    """The step of a library: a function above, or the expression `then` of its table, which may name the library, the
+    `function`, its `result`, and the `things` in it."""
+
+    def evaluated(function: Any, result: Any) -> object:  # noqa: ANN401
+        space = {library.root: importlib.import_module(library.root), "function": function, "result": result}
+        return eval(library.then, space | {"things": [*_things(function, result)]})
+
+    return evaluated if library.then else _STEPS.get(library.root)

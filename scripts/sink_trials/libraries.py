@@ -45,6 +45,7 @@ class Library(NamedTuple):
     unless: tuple[tuple[str, str], ...] = ()  # a function, and the options beside which it takes what it refuses else
     once: str = ""
     before: str = ""
+    then: str = ""  # an expression for what users do next with what a call gave; see later.py
     only: str = ""  # a pattern of the names that are tried, of a library with hundreds that take no arrays
     ways: tuple[tuple[str, str], ...] = ()  # other ways to give a tensor: `records.bbox`, an expression with `value`
     by_hand: str = ""  # which of its rows were not measured by this script, and where they come from

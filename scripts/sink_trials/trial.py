@@ -19,7 +19,7 @@ from typing import Any
 
 from sink_trials.calls import Call, Parameter, calls_of, parameters_of, with_options
 from sink_trials.confinement import confine
-from sink_trials.later import STEPS
+from sink_trials.later import step_of
 from sink_trials.libraries import Library
 from sink_trials.names import methods_of
 from sink_trials.outcomes import Trier
@@ -70,7 +70,7 @@ def trier_of(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
             before()
         return make()
 
-    return Trier(made, library.plain, STEPS.get(library.root))
+    return Trier(made, library.plain, step_of(library))
 
 
 def of_function(name: str, function: Callable[..., Any], library: Library) -> Iterator[Row]:
