@@ -14,8 +14,8 @@ import os
 import platform
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
@@ -63,16 +63,37 @@ OPERATIONS = (
     *("a.union(t)", "a.update(t)", "{x for x in t}", "{x: 1 for x in t}", "dict(zip(t, t))"),
     *("a[t, 1] = 9", "a.get((t, 1))", "(t, 1) in a", "a.add((t, 1))", "a.assign(n=t)", "a.loc[9] = [t, t]"),
 )
-# Of what is given, or of the forms above.
-FUNCTIONS = (
-    *("builtins.set", "builtins.frozenset", "collections.Counter", "builtins.dict.fromkeys", "statistics.mode"),
-    *("statistics.multimode", "pandas.isna", "pandas.notna", "pandas.isnull", "pandas.notnull", "pandas.unique"),
-    *("pandas.DataFrame", "pandas.Series", "pandas.Index", "pandas.DataFrame.from_records", "pandas.Categorical"),
-    *("pandas.DataFrame.from_dict", "polars.DataFrame", "polars.Series", "xarray.DataArray"),
-    *("json.dump(default=str)", "json.dumps(default=str)", "orjson.dumps(default=str)", "ujson.dump(default=str)"),
-    *("ujson.dumps(default=str)",),
-    *("csv.writer#writerow", "csv.writer#writerows", "csv.DictWriter#writerow", "csv.DictWriter#writerows"),
-)
+# Of what is given, or of the forms above, with the expression that calls it.
+FUNCTIONS = {
+    f"{root}.{name}": f"{root}.{name}(t)"
+    for root, names in {
+        "builtins": "set frozenset dict.fromkeys",
+        "collections": "Counter",
+        "statistics": "mode multimode",
+        "pandas": "isna notna isnull notnull unique DataFrame Series Index Categorical DataFrame.from_records"
+        " DataFrame.from_dict",
+        "polars": "DataFrame Series",
+        "xarray": "DataArray",
+    }.items()
+    for name in names.split()
+} | {
+    "json.dump(default=str)": "json.dump(t, file, default=str) or file.getvalue()",
+    "json.dumps(default=str)": "json.dumps(t, default=str)",
+    "orjson.dumps(default=str)": "orjson.dumps(t, default=str).decode()",
+    "ujson.dump(default=str)": "ujson.dump(t, file, default=str) or file.getvalue()",
+    "ujson.dumps(default=str)": "ujson.dumps(t, default=str)",
+    "csv.writer#writerow": "csv.writer(file).writerow(t) and file.getvalue()",
+    "csv.writer#writerows": "csv.writer(file).writerows(t) or file.getvalue()",
+    "csv.DictWriter#writerow": "csv.DictWriter(file, ['a']).writerow(t) and file.getvalue()",
+    "csv.DictWriter#writerows": "csv.DictWriter(file, ['a']).writerows(t) or file.getvalue()",
+}
+# What finds the breaks in a signal.
+BREAKING = {
+    f"ruptures.{kind}#{way}": f"ruptures.{kind}(model='l2', min_size=2, jump=2).{call}"
+    for kind, asked in {"Pelt": "pen=1.0", "Dynp": "n_bkps=2", "Binseg": "n_bkps=2", "BottomUp": "n_bkps=2"}.items()
+    for way, call in (("fit", f"fit(t).predict({asked})"), ("fit_predict", f"fit_predict(t, {asked})"))
+}
+_SIGNALS = np.random.default_rng(0).integers(0, 7, (20, 12, 1)).astype(float)
 # What tables of functions say to differ, and what is meant so: a tensor is kept as one, is text for a person, or stands
 # where no array is meant.
 _MEANT = re.compile(
@@ -84,16 +105,18 @@ _AS_TEXT = "(default=str)"  # how a function ends that is given this
 _NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "xarray": "xr"}
 
 
-def _run(text: str, maker: str, given: object) -> object:
-    """What an operation gives, or the object that it has changed; an error as itself."""
-    space: dict[str, Any] = {"v": _NUMBERS.copy(), "t": given}
-    for root, short in _NAMES.items():
-        space[short] = importlib.import_module(root)
+def _run(text: str, given: object, maker: str = "None") -> object:
+    """What an operation or a call gives, or the object that it has changed; an error as itself."""
+    space: dict[str, Any] = {"v": _NUMBERS.copy(), "t": given, "file": io.StringIO()}
     try:
+        for root, short in _NAMES.items():
+            space[short] = importlib.import_module(root)
+        if maker == "None":
+            space[_root(text)] = importlib.import_module(_root(text))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             space["a"] = eval(maker, space)
-            if re.search(r"\] = ", text):
+            if "] = " in text:
                 exec(text, space)
                 return space["a"]
             result = eval(text, space)
@@ -102,43 +125,13 @@ def _run(text: str, maker: str, given: object) -> object:
         return error
 
 
-def _call(name: str, given: object) -> object:
-    module, _, function = name.partition(".")
-    file = io.StringIO()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if module == "csv":
-                kind, _, method = function.partition("#")
-                csv = importlib.import_module("csv")
-                writer = csv.writer(file) if kind == "writer" else csv.DictWriter(file, ["a"])
-                getattr(writer, method)(given)
-                return file.getvalue()
-            found: Any = importlib.import_module(module)
-            for part in function.removesuffix(_AS_TEXT).split("."):
-                found = getattr(found, part)
-            if not function.endswith(_AS_TEXT):
-                return found(given)
-            if not function.startswith("dump("):
-                written = found(given, default=str)
-                return written.decode() if isinstance(written, bytes) else written
-            found(given, file, default=str)
-            return file.getvalue()
-    except Exception as error:
-        return error
-
-
 def _as_meant(array: np.ndarray) -> object:
     return array.copy() if array.ndim else array.item()
 
 
-def _hashed(value: object) -> object:
+def _hashed(value: Collection[object]) -> object:
     """As it is held against another: what Python's containers hold, numbers and tensors apart."""
-    if isinstance(value, (set, frozenset)):
-        return Counter(type(each) is torch.Tensor for each in value), len(value)
-    if isinstance(value, dict):
-        return Counter(type(each) is torch.Tensor for each in value), len(value)
-    return value
+    return Counter(type(each) is torch.Tensor for each in value), len(value)
 
 
 def _apart(name: str, ask: Callable[[], str]) -> str:
@@ -165,16 +158,12 @@ def outcome(got: object, meant: object) -> str:
         return "" if _hashed(got) == _hashed(meant) else "identity"
     if got is None and meant is not None:
         return "none"
-    if type(got) is bool and type(meant) is bool:
-        return "" if got == meant else str(got).lower()
-    if type(got) is bool and isinstance(meant, np.ndarray):
-        return str(got).lower()
+    if type(got) is bool and isinstance(meant, (bool, np.ndarray)):
+        return "" if isinstance(meant, bool) and got == meant else str(got).lower()
     if type(got).__module__.partition(".")[0] in ("pandas", "xarray", "polars"):
         return _of_tables(got, meant)
-    if isinstance(got, np.generic) and isinstance(meant, np.ndarray):
+    if isinstance(got, (np.generic, np.ndarray)) and isinstance(meant, np.ndarray) and got.ndim < meant.ndim:
         return "axis"  # `a[t]` of one element
-    if isinstance(got, np.ndarray) and isinstance(meant, np.ndarray) and got.ndim < meant.ndim:
-        return "axis"
     if isinstance(got, list) and isinstance(meant, list) and any(isinstance(each, torch.Tensor) for each in got):
         return "identity"
     word = difference(got, meant)
@@ -191,7 +180,9 @@ def _of_tables(got: Any, meant: Any) -> str:  # noqa: ANN401
     if type(got) is not type(meant):
         return ""
     try:
-        one, other = _array_of(got), _array_of(meant)
+        one, other = (
+            np.asarray(each.to_array() if hasattr(each, "to_array") else each.to_numpy()) for each in (got, meant)
+        )
     except Exception:
         return ""
     if one.dtype == object and any(isinstance(each, torch.Tensor) for each in one.flat):
@@ -201,12 +192,6 @@ def _of_tables(got: Any, meant: Any) -> str:  # noqa: ANN401
     if one.dtype == bool and other.dtype == bool:
         return "" if np.array_equal(one, other) else _everywhere(one)
     return difference(one, other)
-
-
-def _array_of(table: Any) -> np.ndarray:  # noqa: ANN401
-    if type(table).__name__ == "Dataset":
-        return np.array(table.to_array())
-    return np.asarray(table.to_numpy())
 
 
 def operations() -> Iterator[tuple[str, str, str, str, str]]:
@@ -235,13 +220,13 @@ def _is_asked(text: str, library: str, kind: str) -> bool:
 
 
 def _of_operation(text: str, maker: str, array: np.ndarray) -> str:
-    return outcome(_run(text, maker, _tensor(array)), _run(text, maker, _as_meant(array)))
+    return outcome(_run(text, _tensor(array), maker), _run(text, _as_meant(array), maker))
 
 
 def _is_chance(text: str, maker: str) -> bool:
     """Whether tables look for the tensors that are the items of one, and not for their values."""
     at_many_places = [torch.tensor(_NUMBERS) for _ in range(40)]
-    return any(outcome(_run(text, maker, each), _run(text, maker, _NUMBERS)) for each in at_many_places)
+    return any(outcome(_run(text, each, maker), _run(text, _NUMBERS, maker)) for each in at_many_places)
 
 
 _PRINTING = re.compile("_|info|show|empty|bmat|test|set_|get")  # and what gives whatever lies in memory
@@ -256,20 +241,17 @@ def _of_numpy() -> Iterator[str]:
 
 def functions() -> Iterator[tuple[str, str, str]]:
     """Function, what was given, and what came out."""
-    for name in (*FUNCTIONS, *_of_numpy()):
+    for name, text in (FUNCTIONS | {name: f"{name}(t)" for name in _of_numpy()}).items():
         for given in ("tensor", "mask", "number"):
-            words = [
-                _apart(_root(name), partial(_of_call, name, _tensor(each), _listed(name, each)))
-                for each in GIVEN[given]
-            ]
+            pairs = [(_tensor(each), _listed(name, each)) for each in GIVEN[given]]
+            words = [_apart(_root(name), partial(_of_call, text, *pair)) for pair in pairs]
             if word := next(filter(None, words), ""):
                 yield name, given, word
         for form, make in FORMS.items() if name in FUNCTIONS else ():
-            of_tensors, of_numbers = make(torch.tensor(0.25)), make(0.25)
-            if word := _apart(_root(name), partial(_of_call, name, of_tensors, of_numbers)):
+            if word := _apart(_root(name), partial(_of_call, text, make(torch.tensor(0.25)), make(0.25))):
                 yield name, form, word
-    for name in _BREAKING:
-        if any(_breakpoints(name, torch.from_numpy(each.copy())) != _breakpoints(name, each) for each in _SIGNALS):
+    for name, text in BREAKING.items():
+        if any(_run(text, torch.from_numpy(each.copy())) != _run(text, each) for each in _SIGNALS):
             yield name, "tensor", "values"
 
 
@@ -277,24 +259,12 @@ def _root(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _of_call(name: str, given: object, meant: object) -> str:
-    return outcome(_call(name, given), _call(name, meant))
-
-
-# What finds the breaks in a signal.
-_BREAKING = [f"ruptures.{kind}#{way}" for kind in "Pelt Dynp Binseg BottomUp".split() for way in ("fit", "fit_predict")]
-_SIGNALS = np.random.default_rng(0).integers(0, 7, (20, 12, 1)).astype(float)
-
-
-def _breakpoints(name: str, signal: object) -> object:
-    kind, _, way = name.partition(".")[2].partition("#")
-    finder = getattr(importlib.import_module("ruptures"), kind)(model="l2", min_size=2, jump=2)
-    asked = {"pen": 1.0} if kind == "Pelt" else {"n_bkps": 2}
-    return finder.fit_predict(signal, **asked) if way == "fit_predict" else finder.fit(signal).predict(**asked)
+def _of_call(text: str, given: object, meant: object) -> str:
+    return outcome(_run(text, given), _run(text, meant))
 
 
 def _listed(name: str, array: np.ndarray) -> object:
-    return array.tolist() if name.partition(".")[0] in _OF_PYTHON or name.endswith(_AS_TEXT) else array.copy()
+    return array.tolist() if _root(name) in _OF_PYTHON or name.endswith(_AS_TEXT) else array.copy()
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:
@@ -316,24 +286,19 @@ def write() -> None:
     packages = ("torch", *(each for each in OBJECTS if each != "builtins"), "ruptures")
     versions = [f"{each} {importlib.metadata.version(each).partition('+')[0]}" for each in packages]
     measured = ", ".join([f"Python {platform.python_version().rpartition('.')[0]}", *versions])
-    tried: dict[str, dict[str, dict[str, set[str]]]] = {}
+    kinds, words = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], dict[str, str]](dict)
     for library, kind, text, given, word in operations():
-        found = tried.setdefault(library, {}).setdefault(text, {"": set()})
-        found[""].add(kind)
-        found.setdefault(given, set()).add(word)
-    lines = {
-        library: {
-            text: " ".join(f"{given}={min(words)}" for given, words in sorted(row.items()) if given)
-            + f" ({', '.join(sorted(row['']))})"
-            for text, row in rows.items()
-        }
-        for library, rows in tried.items()
-    }
-    called: dict[str, dict[str, dict[str, str]]] = {}
+        kinds[library, text].add(kind)
+        words[library, text][given] = min(word, words[library, text].get(given, word))
+    lines: dict[str, dict[str, str]] = {}
+    for (library, text), row in words.items():
+        told = " ".join(f"{given}={word}" for given, word in sorted(row.items()))
+        lines.setdefault(library, {})[text] = f"{told} ({', '.join(sorted(kinds[library, text]))})"
+    called = defaultdict[str, dict[str, dict[str, str]]](dict)
     for name, given, word in functions():
-        called.setdefault(name, {}).setdefault(_first_place(name), {})[given] = word
+        called[name].setdefault(_first_place(name), {})[given] = word
     for name, place, given, word in _of_libraries():
-        called.setdefault(name, {}).setdefault(place, {}).setdefault(given, word)
+        called[name].setdefault(place, {}).setdefault(given, word)
     calls = {
         name: [f"{place} {' '.join(f'{given}={word}' for given, word in ways.items())}" for place, ways in row.items()]
         for name, row in sorted(called.items())
@@ -349,7 +314,7 @@ def _first_place(name: str) -> str:
     module, _, rest = name.partition(".")
     try:
         found: Any = importlib.import_module(module)
-        for part in re.split("[.#]", rest.removesuffix(_AS_TEXT)):
+        for part in re.split("[.#]", rest.partition("(")[0]):
             found = getattr(found, part)
         parameters = [each for each in inspect.signature(found).parameters.values() if each.name != "self"]
         first = next(iter(parameters))
