@@ -4,11 +4,11 @@
 array, and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of
 bfloat16, sparse, and with lists and dicts of these. What users do next is tried too: an artist is drawn, a frame
 printed. Each callable is tried in a process of its own, with limits of time and memory, without the network, and with
-no file outside a temporary folder. What has been tried is kept in a journal: a run that was cut off goes on where it
-ended. Without names it measures every library that is installed. --limit ends a library after so many seconds of the
-processor, its calls by hand and what stands nearest to its own name first; what is left is counted. With --check it
-writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ. With
---operations it tries operators, indices, membership and keys in place of functions: sinks/taken/table.json.
+no file outside a temporary folder. Without names it measures every library that is installed. --limit ends a library
+after so many seconds of the processor, its calls by hand and what stands nearest to its own name first; what is left is
+counted. With --check it writes nothing: it tries the calls of the table (every Nth, with --every N) and names those
+that differ. With --operations it tries operators, indices, membership and keys in place of functions:
+sinks/taken/table.json.
 """
 
 from __future__ import annotations
@@ -85,11 +85,8 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def measure(library: Library, journal: Path, folder: Path, limit: float) -> list[Row]:
-    """The rows of all callables, from the journal where they are there."""
-    done: dict[str, list[Row]] = {}
-    if journal.exists():
-        done = {kept["of"]: kept["rows"] for kept in map(json.loads, journal.read_text("utf-8").splitlines())}
+def measure(library: Library, folder: Path, limit: float) -> list[Row]:
+    """The rows of all callables."""
     rows: list[Row] = []
     known: set[str] = set()
     jobs = list(_jobs(library, known, folder))
@@ -97,22 +94,17 @@ def measure(library: Library, journal: Path, folder: Path, limit: float) -> list
         by_hand = {call for call, _ in library.trials}
         jobs.sort(key=lambda job: (job[0] not in by_hand, "#" not in job[0], job[0].count(".")))
     start = time.monotonic()
-    with journal.open("a", encoding="utf-8") as file:
-        for number, (name, aliases, work, seconds) in enumerate(jobs):
-            if name not in done and limit and _seconds_of_children() > limit:
-                rows.append({"left": name})
-                continue
-            if name not in done:
-                done[name] = forked(work, min(seconds, limit / 5) if limit else seconds, folder)
-                file.write(json.dumps({"of": name, "rows": done[name]}) + "\n")
-                file.flush()
-            methods = [row for row in done[name] if row.get("code")]
-            if any(row["accepts"] for row in methods):  # else the object is an empty one, of an abstract class
-                known |= {row["code"] for row in methods}
-            for row in done[name]:
-                rows.append({"name": name, **row, "aliases": aliases if row.get("name") == name else []})
-            if number % 50 == 0 or number == len(jobs) - 1:
-                print(f"{library.root}: {number + 1} of {len(jobs)}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+    for number, (name, aliases, work, seconds) in enumerate(jobs):
+        if limit and _seconds_of_children() > limit:
+            rows.append({"left": name})
+            continue
+        found = forked(work, min(seconds, limit / 5) if limit else seconds, folder)
+        methods = [row for row in found if row.get("code")]
+        if any(row["accepts"] for row in methods):  # else the object is an empty one, of an abstract class
+            known |= {row["code"] for row in methods}
+        rows += [{"name": name, **row, "aliases": aliases if row.get("name") == name else []} for row in found]
+        if number % 50 == 0 or number == len(jobs) - 1:
+            print(f"{library.root}: {number + 1} of {len(jobs)}, {time.monotonic() - start:.0f} s", file=sys.stderr)
     return rows
 
 
@@ -159,8 +151,6 @@ def main() -> int:
     torch.set_num_threads(1)
     register()
     folder = Path(tempfile.mkdtemp(prefix="tonumpy-sinks-"))
-    journals = Path(tempfile.gettempdir(), "tonumpy-sinks-3")  # of this form of rows
-    journals.mkdir(exist_ok=True)
     status = 0
     for library in libraries:
         versions = versions_of(library)
@@ -185,7 +175,7 @@ def main() -> int:
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
-        rows = measure(library, journals / f"{library.root} {versions}.jsonl", folder, arguments.limit)
+        rows = measure(library, folder, arguments.limit)
         modules = modules_of(library.root, library.modules, library.walks)
         path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
         os._exit(0)
