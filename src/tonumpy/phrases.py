@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.conversions import Conversion
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
@@ -37,31 +37,31 @@ def certainty_told(conversion: Conversion | ImplicitConversion) -> Certainty:
 def at_risk(conversion: Conversion) -> str:
     """The tensor, its risks and the errors: "a tensor that may require grad or be on a GPU: can raise ..."."""
     link = "; it" if certainty_told(conversion) == "possible" else " that"
-    return f"{subject(conversion)}{link} {_doubts(conversion)}: {_verdict(conversion)}"
+    doubts = [words for words, _, _ in _of_grad_and_device(conversion)]
+    both = (
+        "may require grad or be on a GPU" if doubts == ["may require grad", "may be on a GPU"] else " and ".join(doubts)
+    )
+    return f"{subject(conversion)}{link} {both}: {_verdict(conversion)}"
 
 
-def _doubts(conversion: Conversion) -> str:
-    """The risks of grad and device that are not proved to be harmless."""
-    is_grad, is_device = conversion.may_raise_by_grad, conversion.may_raise_by_device
-    grad, device = _grad_in_words(conversion), _device_in_words(conversion)
-    if is_grad and is_device and (grad, device) == (_MAY_REQUIRE_GRAD, _MAY_BE_ELSEWHERE):
-        return "may require grad or be on a GPU"
-    return " and ".join(words for words, is_open in ((grad, is_grad), (device, is_device)) if is_open)
-
-
-_MAY_REQUIRE_GRAD, _MAY_BE_ELSEWHERE = "may require grad", "may be on a GPU"
-
-
-def _grad_in_words(conversion: Conversion) -> str:
-    if conversion.requires_grad:
-        return "requires grad"
-    return "is, or is computed from, a model parameter" if _is_high_by_grad(conversion) else _MAY_REQUIRE_GRAD
-
-
-def _device_in_words(conversion: Conversion) -> str:
-    if conversion.on_cpu is False:
-        return "is not on the CPU"
-    return f"is {CHOSEN}" if _is_high_by_device(conversion) else _MAY_BE_ELSEWHERE
+def _of_grad_and_device(conversion: Conversion) -> list[tuple[str, str, bool]]:
+    """The risks of grad and device that are not proved harmless: in words, briefly, and whether they are known."""
+    found = []
+    if conversion.may_raise_by_grad:
+        if conversion.requires_grad:
+            found.append(("requires grad", "with grad", True))
+        elif _is_high_by_grad(conversion):
+            found.append(("is, or is computed from, a model parameter", "of model parameters", True))
+        else:
+            found.append(("may require grad", "with grad", False))
+    if conversion.may_raise_by_device:
+        if conversion.on_cpu is False:
+            found.append(("is not on the CPU", "not on the CPU", True))
+        elif _is_high_by_device(conversion):
+            found.append((f"is {CHOSEN}", CHOSEN, True))
+        else:
+            found.append(("may be on a GPU", "on a GPU", False))
+    return found
 
 
 def _is_high_by_grad(conversion: Conversion) -> bool:
@@ -92,37 +92,32 @@ def _verdict(conversion: Conversion) -> str:
 
 def at_risk_briefly(conversion: Conversion) -> str:
     """The short form of `at_risk`: "a tensor, maybe on a GPU: TypeError"."""
-    known, doubts, errors = list[str](), list[str](), list[str]()
-    if conversion.may_raise_by_grad:
-        is_high = bool(conversion.requires_grad) or _is_high_by_grad(conversion)
-        words = "with grad" if conversion.requires_grad or not is_high else "of model parameters"
-        (known if is_high else doubts).append(words)
-        errors.append("RuntimeError")
-    if conversion.may_raise_by_device:
-        is_high = conversion.on_cpu is False or _is_high_by_device(conversion)
-        words = "not on the CPU" if conversion.on_cpu is False else CHOSEN
-        (known if is_high else doubts).append(words if is_high else "on a GPU")
-        errors = ["TypeError"] if conversion.on_cpu is False else [*errors, "TypeError"]
+    risks = _of_grad_and_device(conversion)
+    known, doubts = ([brief for _, brief, is_known in risks if is_known is wanted] for wanted in (True, False))
+    of_grad = conversion.may_raise_by_grad and not (conversion.may_raise_by_device and conversion.on_cpu is False)
+    errors = [*(["RuntimeError"] if of_grad else []), *(["TypeError"] if conversion.may_raise_by_device else [])]
     noun = "a possible tensor" if certainty_told(conversion) == "possible" else "a tensor"
     maybe = f", maybe {' or '.join(doubts)}" if doubts else ""
     return f"{' '.join((noun, *([' and '.join(known)] if known else [])))}{maybe}: {' or '.join(errors)}"
 
 
+class _Risk(NamedTuple):
+    """A risk in words and briefly, NumPy's error, and the letter that the tables of other libraries have for it."""
+
+    words: str
+    brief: str
+    error: str
+    letter: str
+
+
 _RISKS = {
-    "requires grad": ("requires grad", "RuntimeError"),
-    "learns": ("requires grad", "RuntimeError"),
-    "elsewhere": ("is not on the CPU", "TypeError"),
-    "sent": (f"is {CHOSEN}", "TypeError"),
-    "layout": ("has {0.layout} layout, which NumPy lacks", "TypeError"),
-    "dtype": ("{kind}", "TypeError"),
-    "bit": ("has its {0.bit} bit set", "RuntimeError"),
-}
-# As the tables of other libraries call them.
-_LETTERS = {
-    **dict.fromkeys(("requires grad", "learns"), "g"),
-    **dict.fromkeys(("elsewhere", "sent"), "d"),
-    "layout": "s",
-    "dtype": "b",
+    "requires grad": _Risk("requires grad", "with grad", "RuntimeError", "g"),
+    "learns": _Risk("requires grad", "of model parameters", "RuntimeError", "g"),
+    "elsewhere": _Risk("is not on the CPU", "not on the CPU", "TypeError", "d"),
+    "sent": _Risk(f"is {CHOSEN}", CHOSEN, "TypeError", "d"),
+    "layout": _Risk("has {0.layout} layout, which NumPy lacks", "of {0.layout} layout", "TypeError", "s"),
+    "dtype": _Risk("{kind}", "of `{0.dtype}`", "TypeError", "b"),
+    "bit": _Risk("has its {0.bit} bit set", "with its {0.bit} bit set", "RuntimeError", ""),
 }
 _LETTERS_OF_BITS = {"conjugate": "c", "negative": "n"}
 SILENT = "silence"  # in place of an error
@@ -143,24 +138,13 @@ def argument_at_risk(conversion: ImplicitConversion) -> str:
     return f"{noun}{verb}{_risks_told(conversion)}"
 
 
-_RISKS_BRIEFLY = {
-    "requires grad": "with grad",
-    "learns": "of model parameters",
-    "elsewhere": "not on the CPU",
-    "sent": CHOSEN,
-    "layout": "of {0.layout} layout",
-    "dtype": "of `{0.dtype}`",
-    "bit": "with its {0.bit} bit set",
-}
-
-
 def argument_briefly(conversion: ImplicitConversion, of_device: str = "TypeError") -> str:
     """The short form of `argument_at_risk`: "a tensor on a device chosen at run time: TypeError"."""
     noun = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
     told = []
     for risk in conversion.risks:
         is_chosen = risk == "dtype" and is_choice(conversion.dtype)
-        words = f"of a chosen dtype, maybe {lacking_choices(conversion.dtype)}" if is_chosen else _RISKS_BRIEFLY[risk]
+        words = f"of a chosen dtype, maybe {lacking_choices(conversion.dtype)}" if is_chosen else _RISKS[risk].brief
         told.append(words.format(conversion))
     errors = [of_device if each == "TypeError" else each for each in _errors(conversion)]
     outcome = "other data, no error" if SILENT in errors else " or ".join(errors)
@@ -177,7 +161,7 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 
 
 def _risks_told(conversion: ImplicitConversion) -> str:
-    told = [_RISKS[risk][0].format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
+    told = [_RISKS[risk].words.format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
     if conversion.risks == ("learns",) and is_on_one_branch(conversion.evidence):
         return "may require grad: NumPy raises RuntimeError if it does"
     errors = _errors(conversion)
@@ -196,13 +180,13 @@ def _risks_told(conversion: ImplicitConversion) -> str:
 
 
 def _letters(conversion: ImplicitConversion) -> list[str]:
-    return [_LETTERS.get(risk) or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
+    return [_RISKS[risk].letter or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
 
 
 def _errors(conversion: ImplicitConversion) -> list[str]:
     """The errors of its risks, each once: NumPy's, or those of the library that converts."""
     own, risks = dict(conversion.errors), zip(_letters(conversion), conversion.risks, strict=True)
-    return list(dict.fromkeys(own.get(letter, _RISKS[risk][1]) for letter, risk in risks))
+    return list(dict.fromkeys(own.get(letter, _RISKS[risk].error) for letter, risk in risks))
 
 
 def _kind_of_dtype(conversion: ImplicitConversion) -> str:
