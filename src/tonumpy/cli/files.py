@@ -210,18 +210,10 @@ def _plain(argument: str) -> str:
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
-
-    @cache
-    def identity(folder: str) -> tuple[int, int] | str:  # a real path would cost a look at each folder above it
-        try:
-            found = os.stat(folder or os.curdir)
-        except OSError:
-            return folder
-        return found.st_dev, found.st_ino
-
-    kept: dict[tuple[object, str], str] = {}
+    real_folder = cache(real_path)  # of each file it would cost a look at each folder above it
+    kept: dict[tuple[str, str], str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):
         # a broken link stands for itself
         folder, name = os.path.split(real_path(path) if path in links and os.path.exists(path) else path)
-        kept.setdefault((identity(folder), name), path)
+        kept.setdefault((real_folder(folder), name), path)
     return sorted(kept.values())
