@@ -6,27 +6,22 @@ The conversion is one of a module that tells origins: with the line behind each 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.device_lines import choices_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
-from tonumpy.engine.values.evidence import Strength
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.values.evidence import AllEvidence, Strength
 from tonumpy.engine.values.origins import state_of_device, state_of_grad
 from tonumpy.findings import Answer, Ground
 from tonumpy.judgements import grounds_of
 from tonumpy.phrases import certainty_told
 from tonumpy.related import of_written_array, of_written_tensor
+from tonumpy.sinks.known import Argued
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.sinks.known import Argued
 
 # What is true on one path at least, once another path joins.
 _ALSO = {

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from typing import Literal, NamedTuple, TypeVar
 
+from tonumpy.detectors.memory_regions import Overwritten, Side
+from tonumpy.engine.knowledge.chains import Chain
+from tonumpy.engine.names.torch_transforms import Transformed
 from tonumpy.engine.values.dtypes import is_choice, is_integral, link_of_dtype, may_lack
-from tonumpy.engine.values.evidence import PROVED, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
+from tonumpy.facts import Certainty, Fact
+from tonumpy.findings import Confidence
+from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
 from tonumpy.text.wanted_errors import OF_DEVICE, OF_GRAD, errors_made_good
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Literal, TypeVar
-
-    from tonumpy.detectors.memory_regions import Overwritten, Side
-    from tonumpy.engine.knowledge.chains import Chain
-    from tonumpy.engine.names.torch_transforms import Transformed
-    from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.facts import Certainty, Fact
-    from tonumpy.findings import Confidence
-    from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
-
-    _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
-    Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]
-    Container = Literal["list", "dict", "tuple"]
-    Mixture = Literal[
-        "array first",
-        "comparison",
-        "difference",
-        "division",
-        "equality",
-        "index",
-        "put into array",
-        "put into tensor",
-        "tensor first",
-    ]
+_Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
+Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]
+Container = Literal["list", "dict", "tuple"]
+Mixture = Literal[
+    "array first",
+    "comparison",
+    "difference",
+    "division",
+    "equality",
+    "index",
+    "put into array",
+    "put into tensor",
+    "tensor first",
+]
 
 LINKS_OF_BIT = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import ast
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tonumpy.engine.names.bindings import Import, bound_names, names_in, parameter_names
+from tonumpy.engine.names.module import Module
 from tonumpy.findings import Ground
-from tonumpy.text.candidates import is_in_row
+from tonumpy.text.candidates import Scope, is_in_row
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
 from tonumpy.text.tree_paths import path_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 _MOVES = ("to", "cuda", "xpu", "set_default_device")
 _MAX_STEPS = 6  # bindings of bindings

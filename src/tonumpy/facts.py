@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    # `tensor`: proved; `likely`: the expression speaks only torch; `possible`: nothing is known of the receiver, but
-    # torch is the only array framework that the module uses.
-    Certainty = Literal["tensor", "likely", "possible"]
+# `tensor`: proved; `likely`: the expression speaks only torch; `possible`: nothing is known of the receiver, but
+# torch is the only array framework that the module uses.
+Certainty = Literal["tensor", "likely", "possible"]
 
 # A fact is known to hold, known not to hold, or unknown (None). Unknown is never promoted to either.
 Fact = bool | None

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import Strength
-from tonumpy.findings import Finding, Ground, Position
+from tonumpy.findings import Finding, Ground, Position, RepairStyle, Sureness
+from tonumpy.observed.observed_conversions import Seen
 from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.given_values import is_tensor_on_every_path
-from tonumpy.repair.operations import Convert, compose
+from tonumpy.repair.operations import Convert, Operation, compose
 from tonumpy.rules import all_rules
 from tonumpy.text.candidates import call_span
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES
 from tonumpy.text.tree_paths import path_to
 from tonumpy.text.wanted_errors import WantedErrors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tonumpy.config import Settings
-    from tonumpy.engine.names.module import Module
-    from tonumpy.findings import RepairStyle, Sureness
-    from tonumpy.observed.observed_conversions import Seen
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.source import Source
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, *SCOPES)
 _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or whose fix takes an error away

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
-from tonumpy.config import OUR_CODES
+from tonumpy.config import OUR_CODES, Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.completeness import Complete, complete_candidates
 from tonumpy.detectors.lost_gradients import loses_gradient
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.unfinished_copies import infer_unfinished
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.names.project import path_of_module
+from tonumpy.engine.names.project import Project, path_of_module
 from tonumpy.engine.names.torch_compiled import compiled_around
-from tonumpy.findings import CONFIDENCES, Finding, Fix
+from tonumpy.findings import CONFIDENCES, Applicability, Edit, Finding, Fix
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, span_of, with_evidence
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.comments import removal
 from tonumpy.repair.edit_layout import plan_edits, plan_fix
 from tonumpy.repair.operations import compose
 from tonumpy.repair.rewrite import Repair, rewrite
-from tonumpy.rules import all_rules
+from tonumpy.rules import Rule, all_rules
 from tonumpy.setting_values import ANY_CODE
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
@@ -35,24 +37,13 @@ from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.taken.inference import infer_taken
-from tonumpy.text.candidates import find_candidates
+from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.noqa_comments import lines_of
 from tonumpy.text.prefilter import kinds_in
+from tonumpy.text.source import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from typing import TypeVar
-
-    from tonumpy.config import Settings
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.engine.names.project import Project
-    from tonumpy.findings import Applicability, Edit
-    from tonumpy.rules import Rule
-    from tonumpy.text.candidates import Candidate
-    from tonumpy.text.source import Source
-
-    _Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
+_Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
 
 MAX_PASSES = 10  # two are known to be needed
 

@@ -3,14 +3,10 @@ what comes of it. Reports show them as evidence, and as related locations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.memory_regions import Overwritten, Side
 from tonumpy.findings import Ground
 from tonumpy.sinks.fillings import filling_of
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.detectors.memory_regions import Overwritten, Side
 
 
 def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:

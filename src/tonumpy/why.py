@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
+from tonumpy.config import Settings
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.receivers import infer
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
-from tonumpy.findings import Answer, Explanation
+from tonumpy.findings import Answer, Explanation, Finding, Position
 from tonumpy.judgements import grounds_of, span_of
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of
@@ -20,7 +26,7 @@ from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
-from tonumpy.sinks.known import infer_known, sinks_in, told
+from tonumpy.sinks.known import Argued, infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operators import find_operations
@@ -28,23 +34,10 @@ from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.taken.inference import infer_taken
-from tonumpy.text.candidates import call_span, find_candidates, is_in_row
+from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site, call_span, find_candidates, is_in_row
+from tonumpy.text.source import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import TypeVar
-
-    from tonumpy.config import Settings
-    from tonumpy.conversions import Conversion, ImplicitConversion
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.names.project import Project
-    from tonumpy.findings import Finding, Position
-    from tonumpy.sinks.known import Argued
-    from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
-    from tonumpy.text.source import Source
-
-    _Judged = TypeVar("_Judged", Conversion, ImplicitConversion)
+_Judged = TypeVar("_Judged", Conversion, ImplicitConversion)
 
 
 class _Places(NamedTuple):

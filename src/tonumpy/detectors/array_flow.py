@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.references import functions_named, references_to
+from tonumpy.text.candidates import Scope
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 OF_LOSSES = ("Loss", "Criterion")
 INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())

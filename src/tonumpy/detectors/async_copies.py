@@ -7,21 +7,16 @@ the copy waits all the same.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.names.bindings import arguments_of, is_false, parameters_of, read_name
 from tonumpy.engine.values.value_facts import members, truth_of
-from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Instance, LibraryObject, Tensor, Unknown
+from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Instance, LibraryObject, Tensor, Unknown, Value
+from tonumpy.text.candidates import Site
 from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.values.values import Value
-    from tonumpy.text.candidates import Site
-    from tonumpy.text.source import Source
 
 
 def copied_by(site: Site, seen: Observation | None, pinned: Collection[str]) -> ast.expr | None:

@@ -6,16 +6,13 @@ By names, as in array_flow.py, but a name is what was last bound to it before th
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.detectors.array_flow import OF_INTEGERS, Names, brings_back, callers_of, holds, trained
 from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.references import class_around
+from tonumpy.text.candidates import Scope
 from tonumpy.text.names import last_name, path_of
-
-if TYPE_CHECKING:
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 # Methods of tensors that arrays and numbers have not.
 _OF_TENSORS = frozenset(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.detectors.memory_writes import steps_optimizer
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.engine.names.bindings import OBJECTS
-from tonumpy.text.candidates import find_calls
+from tonumpy.text.candidates import Scope, find_calls
 from tonumpy.text.names import last_name
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES, statements_of, walk
-
-if TYPE_CHECKING:
-    from tonumpy.text.candidates import Scope
-    from tonumpy.text.source import Source
 
 _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # others may do anything
 

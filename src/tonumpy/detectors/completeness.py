@@ -6,19 +6,15 @@ Their chains are complete, or bring the tensor to the CPU where torch itself say
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
-from tonumpy.text.candidates import is_in_row
+from tonumpy.text.candidates import Candidate, is_in_row
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import own_expressions, statements_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.text.candidates import Candidate
-    from tonumpy.text.source import Source
 
 
 class Complete(NamedTuple):

@@ -5,20 +5,16 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Sequence as Items
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
 from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.module_words import names_other_devices
+from tonumpy.text.candidates import Scope
 from tonumpy.text.syntax import FUNCTIONS, SCOPES
 from tonumpy.text.uncommented import uncommented
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 _CHOOSING = r"is_available\(|set_default_(?:device|tensor_type)\("
 _LOADING = (

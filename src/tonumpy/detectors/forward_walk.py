@@ -6,21 +6,18 @@ Branches are joined and loops run twice. A function of the module that is called
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
+from tonumpy.detectors.callees import Callee, Callees
 from tonumpy.engine.names.bindings import arguments_of, bound_names, given_to, parameter_names
 from tonumpy.engine.names.references import class_around
+from tonumpy.text.candidates import Scope
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import TRIES, own_expressions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tonumpy.detectors.callees import Callee, Callees
-    from tonumpy.text.candidates import Scope
-
-    Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 Held = TypeVar("Held")
 Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`

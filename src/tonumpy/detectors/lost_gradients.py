@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tonumpy.detectors.array_flow import INTO_TORCH, OF_LOSSES, Names, brings_back, callers_of, holds, trained
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import root_name
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.references import class_around, functions_named
+from tonumpy.text.candidates import Candidate, Scope
 from tonumpy.text.names import last_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Candidate, Scope
 
 # Networks that follow another, or are only asked: nothing is to be learnt through them.
 _ASKED_ALONE = re.compile(r"(?:^|_)(?:targets?|targ|teacher|ema|frozen|old|ref|reference)(?:_|\d|$)")

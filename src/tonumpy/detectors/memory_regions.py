@@ -6,14 +6,11 @@ What is not plainly the same memory, or a part of it, is taken for other memory,
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Literal
+from tonumpy.detectors.forward_walk import Path
 
-    from tonumpy.detectors.forward_walk import Path
-
-    Side = Literal["array", "tensor"]
+Side = Literal["array", "tensor"]
 
 PARAMETERS = ".parameters()"  # all that an optimizer writes
 GRAD = ".grad"

@@ -7,7 +7,7 @@ What is not followed is forgotten: a value that is not plainly a view, a convers
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from tonumpy.detectors.callees import Callees
 from tonumpy.detectors.forward_walk import OF_SAME_MEMORY, ForwardWalk, Place, place_of, run_with_callers
@@ -16,10 +16,12 @@ from tonumpy.detectors.memory_regions import (
     NEW,
     NOTHING,
     PARAMETERS,
+    Memory,
     Overwritten,
     Reference,
     References,
     Sharing,
+    Side,
     Write,
     after,
     are_apart,
@@ -39,15 +41,10 @@ from tonumpy.detectors.memory_writes import (
 from tonumpy.detectors.shared_calls import converted_by, shares, side_of
 from tonumpy.engine.knowledge.chains import Role, chain_of
 from tonumpy.engine.names.bindings import arguments_of, is_false
+from tonumpy.text.candidates import Candidate, Scope, Site
 from tonumpy.text.names import last_name
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tonumpy.detectors.memory_regions import Memory, Side
-    from tonumpy.text.candidates import Candidate, Scope, Site
-    from tonumpy.text.source import Source
 
 # Methods of tensors that give another view of the same memory, or of a copy where there can be none.
 _VIEWS = frozenset(

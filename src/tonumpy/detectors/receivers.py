@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from collections.abc import Sequence as Items
 
 from tonumpy.conversions import Conversion
 from tonumpy.detectors.cpu_programs import CpuOnly
 from tonumpy.detectors.lost_gradients import loses_gradient
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.shared_calls import brings_back, copies_in
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import parameter_names, words_of_chain
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.module_words import names_other_devices
 from tonumpy.engine.names.shown_by_runs import has_been_made
 from tonumpy.engine.names.torch_transforms import transformed_around
@@ -41,17 +44,10 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Certainty, Fact
+from tonumpy.text.candidates import Candidate
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from collections.abc import Sequence as Items
-
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.engine.names.module import Module
-    from tonumpy.facts import Certainty, Fact
-    from tonumpy.text.candidates import Candidate
 
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 _PLAIN = (NonTensor, Constant, Sequence, Mapping)

@@ -7,24 +7,17 @@ both.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
-from tonumpy.detectors.memory_regions import is_member, is_whole_item
+from tonumpy.detectors.memory_regions import Reference, Side, is_member, is_whole_item
 from tonumpy.engine.knowledge import torch_api
-from tonumpy.engine.knowledge.chains import Role
+from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.values.value_facts import max_device_taint, members, tensor_facts
-from tonumpy.engine.values.values import DeviceTaint, Symbol, Tensor
-from tonumpy.text.candidates import find_calls
+from tonumpy.engine.values.values import DeviceTaint, Symbol, Tensor, Value
+from tonumpy.facts import Fact
+from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import SHARERS
-
-if TYPE_CHECKING:
-    from tonumpy.detectors.memory_regions import Reference, Side
-    from tonumpy.engine.knowledge.chains import Chain, Link
-    from tonumpy.engine.values.values import Value
-    from tonumpy.facts import Fact
-    from tonumpy.text.candidates import Site
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 _METHOD = "__array__"  # of tensors; the others are functions
 OF_ARRAYS_ALONE = frozenset(("from_numpy", "frombuffer"))  # which raise where they are given anything else

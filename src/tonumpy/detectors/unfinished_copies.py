@@ -7,30 +7,24 @@ result of a copy, and which copies no synchronisation has finished. What blocks 
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.conversions import Copied, ImplicitConversion
 from tonumpy.detectors.async_copies import copied_by, pinned_in, value_of, where_of
-from tonumpy.detectors.callees import Callees
-from tonumpy.detectors.forward_walk import ForwardWalk, run_with_callers
+from tonumpy.detectors.callees import Callee, Callees
+from tonumpy.detectors.forward_walk import ForwardWalk, Names, Place, run_with_callers
 from tonumpy.detectors.waiting import view_waited_for, waits
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, root_name
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.text.candidates import Site, find_calls
+from tonumpy.text.candidates import Scope, Site, find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.syntax import SCOPES, children_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from tonumpy.detectors.callees import Callee
-    from tonumpy.detectors.forward_walk import Names, Place
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 # Attributes and methods of a tensor that tell nothing of its values.
 _PLAIN = frozenset(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _WAITING = frozenset("sync synchronize barrier query sleep monitored_barrier".split())
 

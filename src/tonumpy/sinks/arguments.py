@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence as Items
+from typing import NamedTuple
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import Container, ImplicitConversion
 from tonumpy.detectors.back_in_torch import back_in_torch
 from tonumpy.engine.interpreter.devices import as_tensor
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.callbacks import caller_of, named
 from tonumpy.engine.knowledge.chains import Chain, chain_of
 from tonumpy.engine.names.bindings import imports_among
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
+from tonumpy.engine.values.evidence import AllEvidence
 from tonumpy.engine.values.joins import item_handed_on
 from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members
 from tonumpy.engine.values.values import (
     NONE,
+    Arguments,
     LibraryObject,
     Mapping,
     NonTensor,
@@ -27,27 +34,14 @@ from tonumpy.engine.values.values import (
     Value,
     is_number,
 )
+from tonumpy.facts import Certainty, Fact
 from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.sinks.own import OwnSinks
-from tonumpy.text.candidates import ReturnSite, handed_over
+from tonumpy.text.candidates import OperationSite, ReturnSite, Scope, Site, handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import statements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from collections.abc import Mapping as Dict
-    from collections.abc import Sequence as Items
-
-    from tonumpy.conversions import Container
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.engine.values.values import Arguments
-    from tonumpy.facts import Certainty, Fact
-    from tonumpy.text.candidates import OperationSite, Scope, Site
-
 
 # What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
 Given = tuple[ast.expr, Value, "Container | None", Refusal]

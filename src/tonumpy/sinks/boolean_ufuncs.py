@@ -6,30 +6,23 @@ NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch ma
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from tonumpy.conversions import ImplicitConversion, Mask
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import full_names, in_full
-from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.value_facts import members
-from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, is_number
-from tonumpy.text.candidates import Site, find_calls, find_operations
+from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, Value, is_number
+from tonumpy.text.candidates import OperationSite, Scope, Site, find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 from tonumpy.text.syntax import walk
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.driver import Observations
-    from tonumpy.engine.values.values import Value
-    from tonumpy.text.candidates import OperationSite, Scope
-
-    _How = Literal["inverted", "index", "refused"]
+_How = Literal["inverted", "index", "refused"]
 
 _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
 _REDUCING = frozenset("all any sum".split())

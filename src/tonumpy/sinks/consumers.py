@@ -18,11 +18,9 @@ from __future__ import annotations
 import ast
 import json
 import os
+from collections.abc import Collection, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 _SORTS = "gdbs"  # requires grad, on a device, of bfloat16, sparse
 # Packages that hold a part of another library.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from tonumpy.text.candidates import OperationSite, ReturnSite, Site
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.text.candidates import OperationSite, ReturnSite, Site
 
 _FILL = frozenset(("append", "appendleft", "insert"))
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.engine.interpreter.frame import Observation
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.values.evidence import AllEvidence
 from tonumpy.engine.values.value_facts import evidence_in, members
 from tonumpy.engine.values.values import (
     Constant,
@@ -23,20 +27,11 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
-from tonumpy.sinks.consumers import converting_arguments
+from tonumpy.sinks.consumers import Consumer, converting_arguments
 from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.own import OwnSinks
-from tonumpy.sinks.shapes import given_away
-from tonumpy.text.candidates import find_calls, handed_over, is_in_row
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.evidence import AllEvidence
-    from tonumpy.sinks.consumers import Consumer
-    from tonumpy.sinks.shapes import Names
-    from tonumpy.text.candidates import Site
+from tonumpy.sinks.shapes import Names, given_away
+from tonumpy.text.candidates import Site, find_calls, handed_over, is_in_row
 
 
 class Argued(NamedTuple):

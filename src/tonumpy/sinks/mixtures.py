@@ -7,27 +7,22 @@ it; `tensor - array` torch leaves to NumPy, which converts the tensor.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from collections.abc import Sequence as Items
+from typing import NamedTuple
 
-from tonumpy.conversions import ALWAYS_WRONG
+from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
 from tonumpy.detectors.back_in_torch import back_in_torch
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
 from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Sequence as Items
-
-    from tonumpy.conversions import ImplicitConversion, Mixture
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import OperationSite
-
 
 # Far less again than for an argument: both sides must be known.
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.engine.names.bindings import imports_of
 from tonumpy.engine.names.syntax_lowering import stores_of
-from tonumpy.sinks.shapes import is_consumer
+from tonumpy.sinks.shapes import Names, is_consumer
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from tonumpy.sinks.shapes import Names
-    from tonumpy.text.source import Source
 
 _CLASSES = (ast.Call, ast.Compare, ast.Subscript, ast.SetComp, ast.BinOp)
 _STATEMENTS = (ast.AugAssign, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)

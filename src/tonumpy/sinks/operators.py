@@ -6,25 +6,21 @@ The spelling rules out most of them: one side is a name that is given what NumPy
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.engine.names.bindings import parameter_names, root_name
+from tonumpy.sinks.nodes import Arrays
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
+from tonumpy.text.candidates import OperationSite
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, indices_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from tonumpy.sinks.nodes import Arrays
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.text.candidates import OperationSite
-    from tonumpy.text.source import Source
 
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _COMPARISONS = (*ORDER, ast.Eq, ast.NotEq)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
@@ -28,13 +27,11 @@ from tonumpy.sinks.nodes import Nodes
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import LACKED_BY_NUMPY
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, statements_of, walk
 
-if TYPE_CHECKING:
-    from tonumpy.text.source import Source
-
-    _Scopes = tuple[ast.AST, ...]
-    _Step = tuple[ast.expr, _Scopes]  # an expression, and the scopes that it stands in
+_Scopes = tuple[ast.AST, ...]
+_Step = tuple[ast.expr, _Scopes]  # an expression, and the scopes that it stands in
 
 _PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size device name requires_grad".split())
 _PLAIN_CALLS = frozenset(

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from tonumpy.engine.names.bindings import root_name
-from tonumpy.sinks.consumers import Consumer, consumer_of, converting_arguments, library_of, methods_named
+from tonumpy.sinks.consumers import Consumer, Refusal, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.text.candidates import handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS, OF_TORCH
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tonumpy.sinks.consumers import Refusal
 
 Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
 

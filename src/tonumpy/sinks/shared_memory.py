@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Sequence as Items
 
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.memory_walk import sharing_of
 from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of
-from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.value_facts import evidence_in, may_be
-from tonumpy.engine.values.values import Symbol, Tensor
+from tonumpy.engine.values.values import Symbol, Tensor, Value
 from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
+from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.detectors.memory_regions import Sharing
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.driver import Observations
-    from tonumpy.engine.values.values import Value
-    from tonumpy.text.candidates import Site
 
 # What torch makes of an array.
 _MADE = Facts("tensor", True, False, False, None, None, None, True, False)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tonumpy.sinks.consumers import library_of
-from tonumpy.sinks.shapes import given_away, may_convert, roots_of
-from tonumpy.text.candidates import find_calls
+from tonumpy.sinks.possible_tensors import PossibleTensors
+from tonumpy.sinks.shapes import Names, given_away, may_convert, roots_of
+from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
-
-if TYPE_CHECKING:
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.sinks.shapes import Names
-    from tonumpy.text.candidates import Site
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 
 def find_consumers(source: Source, risks: PossibleTensors) -> list[Site]:

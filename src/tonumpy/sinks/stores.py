@@ -9,28 +9,22 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence as Items
 
+from tonumpy.conversions import ImplicitConversion
+from tonumpy.engine.interpreter.frame import Observation
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, members
-from tonumpy.engine.values.values import Tensor, is_text
+from tonumpy.engine.values.values import Tensor, Value, is_text
 from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
-from tonumpy.sinks.consumers import EVERY, consumer_of
+from tonumpy.sinks.consumers import EVERY, Refusal, consumer_of
 from tonumpy.sinks.mixtures import takes_array
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.values import Value
-    from tonumpy.sinks.consumers import Refusal
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.text.candidates import OperationSite
-    from tonumpy.text.source import Source
+from tonumpy.text.candidates import OperationSite
+from tonumpy.text.source import Source
 
 # Those whose tables hold such rows; other files are not looked at.
 LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")

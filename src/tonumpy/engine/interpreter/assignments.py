@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import containers, habits
-from tonumpy.engine.interpreter.frame import UNREAD, place_of
+from tonumpy.engine.interpreter.frame import UNREAD, Frame, place_of
 from tonumpy.engine.values.joins import join, join_all
 from tonumpy.engine.values.value_facts import have_param_taint, members, truth_of
 from tonumpy.engine.values.values import (
@@ -22,9 +21,6 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.text.names import path_of
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
 
 
 def assign(frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from tonumpy.engine.interpreter import containers, library, representation
 from tonumpy.engine.interpreter.devices import cpu_of_device, device_after_to, device_made, may_move_modules
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.members import attribute_of, subscript_of
 from tonumpy.engine.interpreter.torch_calls import TORCH_WORDS, tensor_method, torch_function
 from tonumpy.engine.interpreter.unknown_methods import call_constant, call_plain, call_unknown
@@ -54,12 +56,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from tonumpy.engine.interpreter.frame import Frame
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul"}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.members import attribute_of, item_of
 from tonumpy.engine.knowledge.operands import combine
 from tonumpy.engine.values.joins import join, join_all, sequence_of, under_a_key, updated
@@ -25,11 +26,6 @@ from tonumpy.engine.values.values import (
     Value,
     is_number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.engine.interpreter.frame import Frame
 
 _COPIES = frozenset("list tuple set frozenset sorted reversed iter".split())
 _PLAIN = frozenset(

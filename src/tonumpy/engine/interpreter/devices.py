@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.evidence import without
 from tonumpy.engine.values.reasons import Reason
@@ -18,6 +18,7 @@ from tonumpy.engine.values.values import (
     Constant,
     Device,
     DeviceTaint,
+    Instance,
     LibraryObject,
     NonTensor,
     Symbol,
@@ -26,13 +27,9 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Fact
 from tonumpy.text.names import ACCELERATORS, is_dtype
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.values.values import Instance
-    from tonumpy.facts import Fact
 
 CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16"}
 TENSOR_TYPES = {

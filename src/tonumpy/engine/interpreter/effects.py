@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import containers, library
 from tonumpy.engine.interpreter.devices import CASTS, moved_module
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD, without_grad
 from tonumpy.engine.names.bindings import Import, arguments_of, given_to, parameter_names
 from tonumpy.engine.values.dtypes import is_integral
@@ -36,10 +36,6 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-
 
 _MOVES = ACCELERATORS | {"to", "cpu"}
 _MODELS = frozenset("model net network".split())

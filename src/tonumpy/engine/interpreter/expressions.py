@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tonumpy.engine.interpreter import calls, effects, members, narrowing, representation, ufuncs
 from tonumpy.engine.interpreter.frame import UNREAD, Frame, place_of
@@ -35,9 +35,6 @@ from tonumpy.engine.values.values import (
 from tonumpy.engine.values.values import Union as AnyOf
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BOOL, _TEXT = NonTensor("bool"), NonTensor("str")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.habits import is_named
+from tonumpy.engine.values.evidence import Basis, Where
 from tonumpy.engine.values.reasons import MADE, Reason
 from tonumpy.engine.values.value_facts import believed, mapped
 from tonumpy.engine.values.values import (
@@ -20,9 +20,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from tonumpy.engine.values.evidence import Basis, Where
 
 LOADER = "torch.utils.data.DataLoader"
 _DEVICE = re.compile(r"(^|_)(device|dev)$")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.libraries.rows import (
     is_module,
 )
@@ -28,10 +27,7 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 LOADER = "torch.utils.data.DataLoader"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.engine.interpreter.devices import as_tensor, may_move_modules, moved_module
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.promises import device_of, grad_of, keep
 from tonumpy.engine.knowledge.libraries.rows import (
     attribute_promise,
@@ -34,12 +35,7 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 CONTAINERS = frozenset(
     f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from tonumpy.engine.interpreter import library
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.promises import keep
 from tonumpy.engine.interpreter.torch_calls import attribute_of_tensor
 from tonumpy.engine.knowledge import arrays, torch_api
@@ -36,12 +38,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from tonumpy.engine.interpreter.frame import Frame
 
 _PLAIN_ATTRIBUTES = frozenset("shape ndim dtype layout __name__ __class__ __dict__".split())
 _OF_TYPES = frozenset("typing typing_extensions collections.abc jaxtyping".split())

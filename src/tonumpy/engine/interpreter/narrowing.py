@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter.devices import TENSOR_TYPES, as_tensor, cpu_of_device
-from tonumpy.engine.interpreter.frame import place_of
+from tonumpy.engine.interpreter.frame import Frame, place_of
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
 from tonumpy.engine.values.dtypes import is_integral, may_lack
@@ -28,11 +27,8 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Fact
 from tonumpy.text.names import last_name
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.facts import Fact
 
 _TORCH_ONLY = ("detach", "requires_grad", "is_cuda", "cpu")
 _SHAPES = {"str": ("str",), "int": ("int", "number"), "float": ("float", "number"), "bool": ("bool",)}

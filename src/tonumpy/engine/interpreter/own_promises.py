@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.promises import keep
 from tonumpy.engine.knowledge.libraries.rows import Promise
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.own_names import OwnNames
 from tonumpy.engine.values.values import (
     Arguments,
@@ -24,13 +26,7 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.module import Module
-    from tonumpy.own_functions import OwnPromise
+from tonumpy.own_functions import OwnPromise
 
 _CALLS = ("__call__", "forward")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tonumpy.engine.interpreter.devices import cpu_of_device
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.held_parts import collate, of_owner, prepared
 from tonumpy.engine.knowledge.libraries.rows import (
+    Promise,
     is_module,
 )
 from tonumpy.engine.knowledge.operands import combine, promoted, result_facts
@@ -39,13 +41,7 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.knowledge.libraries.rows import Promise
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:

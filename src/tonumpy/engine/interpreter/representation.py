@@ -7,15 +7,12 @@ whose sign is still to be changed. tests/test_representation.py holds every name
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Sequence as Items
 
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.values.dtypes import is_complex, is_dtype_name
 from tonumpy.engine.values.value_facts import dtype_of
 from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
 
 # Methods that give a layout that NumPy does not have.
 LAYOUT_OF_METHOD = {

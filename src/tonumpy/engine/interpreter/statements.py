@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tonumpy.engine.interpreter import calls, narrowing
 from tonumpy.engine.interpreter.assignments import assign, note_alias
 from tonumpy.engine.interpreter.contexts import enter_context
-from tonumpy.engine.interpreter.frame import Frame, join_env
+from tonumpy.engine.interpreter.frame import Environment, Frame, join_env
 from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.engine.names.bindings import imports_of, registered
 from tonumpy.engine.values.joins import join, outlived
@@ -28,16 +28,10 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Fact
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.engine.interpreter.frame import Environment
-    from tonumpy.facts import Fact
-
 
 _NOT_IMPLEMENTED = Symbol("builtins.NotImplemented")  # no result: a subclass, or the other operand, gives that
 

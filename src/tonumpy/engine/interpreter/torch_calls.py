@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.engine.interpreter import representation
 from tonumpy.engine.interpreter.devices import (
@@ -45,10 +45,8 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Fact
 from tonumpy.text.names import ACCELERATORS
-
-if TYPE_CHECKING:
-    from tonumpy.facts import Fact
 
 # Methods that only a torch tensor has, or what mimics one closely enough to be repaired in the same way.
 TORCH_WORDS = frozenset(

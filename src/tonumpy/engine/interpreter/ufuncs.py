@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Arguments, Tensor, Value, is_number
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # By the full name: what torch calls the same function, empty where it has none.
 UFUNCS = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tonumpy.engine.interpreter import habits
 from tonumpy.engine.interpreter.devices import device_after_to
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.members import subscript_of
 from tonumpy.engine.interpreter.torch_calls import TORCH_WORDS, tensor_method
 from tonumpy.engine.knowledge import arrays, torch_api
@@ -32,10 +31,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-
 
 _OUT_OF_CONTAINER = {
     "get": Reason.TAKEN_OUT,

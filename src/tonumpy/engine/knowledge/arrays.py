@@ -6,12 +6,9 @@ else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Tensor, Value, is_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # By the functions of NumPy that give an array whatever they are given, with how many dimensions at least.
 _MADE = {

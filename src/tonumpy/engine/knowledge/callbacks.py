@@ -8,11 +8,9 @@ one number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterator, Set
+import ast
+from collections.abc import Iterator, Set
+from typing import NamedTuple
 
 
 class Caller(NamedTuple):

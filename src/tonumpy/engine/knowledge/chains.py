@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Role(Enum):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.knowledge.arrays import of_arithmetic
 from tonumpy.engine.values.dtypes import is_complex, is_integral
@@ -38,12 +39,7 @@ from tonumpy.engine.values.values import (
     Value,
     is_number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from collections.abc import Sequence as Items
-
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 
 def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.engine.knowledge.tables import table
 from tonumpy.text.names import ACCELERATORS
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class Output(NamedTuple):

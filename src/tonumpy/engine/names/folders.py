@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from tonumpy.engine.names.reads import ABSENT, digest_of, kind_of
+from tonumpy.engine.names.reads import ABSENT, Reads, digest_of, kind_of
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.engine.names.reads import Reads
 
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
 MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there

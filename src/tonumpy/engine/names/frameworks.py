@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tonumpy.engine.names.module_use import folder_of
+from tonumpy.text.source import Source
 from tonumpy.text.uncommented import uncommented
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    from tonumpy.text.source import Source
+class Neighbours(Protocol):
+    """The modules beside it; project.py answers."""
 
-    class Neighbours(Protocol):
-        """The modules beside it; project.py answers."""
-
-        def roots_around(self, folder: str) -> frozenset[str]: ...
+    def roots_around(self, folder: str) -> frozenset[str]: ...
 
 
 # Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 import os
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
+from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.follow_budget import Followed
 from tonumpy.engine.names.frameworks import Frameworks
 from tonumpy.engine.names.memo import Memo
 from tonumpy.engine.names.module_names import Names, tree_of
 from tonumpy.engine.names.module_text import Text
 from tonumpy.engine.names.module_use import Use, folder_of
 from tonumpy.engine.names.module_words import Words
+from tonumpy.engine.names.repository import Repositories
+from tonumpy.own_functions import OwnPromise, OwnSink
 from tonumpy.text.source import Source
 
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Callable, Iterator
-    from typing import Protocol, TypeVar
+_T = TypeVar("_T")
+_Node = TypeVar("_Node", bound=ast.AST)
 
-    from tonumpy.engine.names.bindings import Import
-    from tonumpy.engine.names.follow_budget import Followed
-    from tonumpy.engine.names.repository import Repositories
-    from tonumpy.own_functions import OwnPromise, OwnSink
 
-    _T = TypeVar("_T")
-    _Node = TypeVar("_Node", bound=ast.AST)
+class Modules(Protocol):
+    """The repository that a module belongs to; project.py answers."""
 
-    class Modules(Protocol):
-        """The repository that a module belongs to; project.py answers."""
-
-        def module_at(self, path: str) -> Module | None: ...
-        def find(self, dotted: str, folder: str) -> Module | None: ...
-        def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
-        def roots_around(self, folder: str) -> frozenset[str]: ...
-        def is_package(self, folder: str) -> bool: ...
-        @property
-        def followed(self) -> Followed: ...
-        @property
-        def repositories(self) -> Repositories: ...
+    def module_at(self, path: str) -> Module | None: ...
+    def find(self, dotted: str, folder: str) -> Module | None: ...
+    def modules_above(self, name: str, folder: str) -> Iterator[Module]: ...
+    def roots_around(self, folder: str) -> frozenset[str]: ...
+    def is_package(self, folder: str) -> bool: ...
+    @property
+    def followed(self) -> Followed: ...
+    @property
+    def repositories(self) -> Repositories: ...
 
 
 class Module:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import Import, imports_of
+from tonumpy.engine.names.memo import Memo
+from tonumpy.engine.names.module_text import Text
 from tonumpy.findings import SourceError
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name, qualified_name
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES, statements_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.engine.names.memo import Memo
-    from tonumpy.engine.names.module_text import Text
-    from tonumpy.text.source import Source
 
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
 _GLOBAL = r"global\s"

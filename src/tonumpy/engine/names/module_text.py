@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tonumpy.text.source import Source
 from tonumpy.text.uncommented import shows
-
-if TYPE_CHECKING:
-    from tonumpy.text.source import Source
-
 
 SIZE_UNIT = 500  # characters
 

@@ -6,22 +6,18 @@ import ast
 import os
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tonumpy.engine.names.module_names import tree_of
+from tonumpy.engine.names.module_names import Names, tree_of
+from tonumpy.engine.names.module_words import Words
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
-if TYPE_CHECKING:
-    from typing import Protocol
 
-    from tonumpy.engine.names.module_names import Names
-    from tonumpy.engine.names.module_words import Words
-    from tonumpy.text.source import Source
+class Packages(Protocol):
+    """The folder of a module; project.py answers."""
 
-    class Packages(Protocol):
-        """The folder of a module; project.py answers."""
-
-        def is_package(self, folder: str) -> bool: ...
+    def is_package(self, folder: str) -> bool: ...
 
 
 _MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="

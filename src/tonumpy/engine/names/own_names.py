@@ -7,17 +7,13 @@ compiled or registered at run time.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.module import Module
 from tonumpy.text.names import path_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tonumpy.engine.names.module import Module
-
-    Place = tuple[Module, str]  # a module, and what it binds there: `load`, `Reader.read`
+Place = tuple[Module, str]  # a module, and what it binds there: `load`, `Reader.read`
 
 _MAX_STEPS = 8  # from the name that a module reads to where it is defined
 

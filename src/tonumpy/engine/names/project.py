@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.folders import Folders, Roots, files_of_module, most_bytes
 from tonumpy.engine.names.follow_budget import Followed
 from tonumpy.engine.names.frameworks import FOREIGN, roots_in
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.module_text import SIZE_UNIT
-from tonumpy.engine.names.reads import ABSENT, Reads, digest_of
+from tonumpy.engine.names.reads import ABSENT, Reads, ReadSet, digest_of
 from tonumpy.engine.names.repository import Repositories
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tonumpy.engine.names.reads import ReadSet
 
 MAX_KEPT = 1_500_000  # characters of text that a process keeps parsed; a third of it: 22 MB less, and a third more time
 _UNPARSED = 20  # times as many are kept of what is not parsed

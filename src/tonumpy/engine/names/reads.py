@@ -6,20 +6,17 @@ path that was only looked for, or the digest of the names of the modules in a fo
 
 from __future__ import annotations
 
+import _blake2
 import os
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import Literal, NamedTuple, TypeVar
 
 from tonumpy.text.recursion import is_cut
 
-if TYPE_CHECKING:
-    import _blake2
-    from collections.abc import Callable, Hashable, Iterable
-    from typing import TypeVar
+_T = TypeVar("_T")
 
-    _T = TypeVar("_T")
-
-    Kind = Literal["content", "kind", "names"]
-    States = dict[tuple[Kind, str], str]  # by path
+Kind = Literal["content", "kind", "names"]
+States = dict[tuple[Kind, str], str]  # by path
 
 ABSENT = ""
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from collections.abc import Sequence as Items
+from typing import NamedTuple
 
-from tonumpy.text.candidates import spanning
+from tonumpy.engine.names.bindings import FunctionNode
+from tonumpy.engine.names.module import Module
+from tonumpy.text.candidates import Scope, spanning
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, children_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Sequence as Items
-
-    from tonumpy.engine.names.bindings import FunctionNode
-    from tonumpy.engine.names.module import Module
-    from tonumpy.text.candidates import Scope
 
 
 class Reference(NamedTuple):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from tonumpy.boundary.foreign import is_foreign
-from tonumpy.engine.names.reads import NameSearch, kind_of
+from tonumpy.engine.names.reads import NameSearch, Reads, kind_of
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tonumpy.engine.names.reads import Reads
 
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Sequence as Items
 
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.references import places_that_name, references_to
 from tonumpy.text.candidates import spanning
 from tonumpy.text.syntax import FUNCTIONS, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Items
-
-    from tonumpy.engine.names.module import Module
 
 _LOOPS_AND_WITH = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.While)
 # Where the parts of an expression stand that may not be evaluated with it.

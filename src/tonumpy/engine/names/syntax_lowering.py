@@ -8,14 +8,11 @@ the tree. What gives no value (`del x`, `import x`, `except E as x`) stores noth
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from tonumpy.engine.names.bindings import registered, set_by_call
 from tonumpy.text.syntax import statements_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
 
 
 class Store(NamedTuple):

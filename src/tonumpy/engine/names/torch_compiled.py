@@ -6,17 +6,14 @@ They raise neither for grad nor for a device, gradients pass, and a repair would
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.text.names import path_of
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tonumpy.text.source import Source
 
 _OPTIONS = frozenset("model fullgraph dynamic backend mode options".split())
 _PARTIAL = ("partial", "functools.partial")

@@ -7,17 +7,14 @@ and with `force=True`, too. `torch.vmap` wraps what it maps over, and what is ma
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.text.names import last_name, path_of
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tonumpy.text.source import Source
 
 _OF_TORCH_FUNC = ("grad", "grad_and_value", "jacrev", "jacfwd", "vjp", "jvp", "hessian", "vmap")
 _TRANSFORMS = {f"{home}.{name}" for home in ("torch.func", "functorch") for name in _OF_TORCH_FUNC} | {"torch.vmap"}

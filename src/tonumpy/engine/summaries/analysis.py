@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from tonumpy.engine.interpreter import calls, statements
 from tonumpy.engine.interpreter.assignments import assign
@@ -14,6 +15,7 @@ from tonumpy.engine.interpreter.members import item_of
 from tonumpy.engine.interpreter.own_promises import OwnPromises
 from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.classes import Classes
 from tonumpy.engine.summaries.global_names import Names
 from tonumpy.engine.summaries.parameters import Parameters
@@ -32,13 +34,7 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 MAX_DEPTH = 5  # of calls that are followed
 MAX_NESTED = 16  # of bodies that are run for each other, attributes and global names included

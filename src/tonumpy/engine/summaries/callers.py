@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.callbacks import functions_given
 from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.engine.names.bindings import decorator_names, parameter_names
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.analysis import Analysis
 from tonumpy.engine.summaries.pytest_parameters import given_by_pytest
-from tonumpy.engine.values.evidence import PROVED, AllEvidence, Evidence, Spot, Strength
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, Basis, Evidence, Spot, Strength
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.value_facts import (
     believed,
@@ -24,22 +28,22 @@ from tonumpy.engine.values.value_facts import (
     tensor_facts,
     with_evidence,
 )
-from tonumpy.engine.values.values import DeviceTaint, Instance, NonTensor, Symbol, Tensor, Union, Unknown, Value
-from tonumpy.text.candidates import find_calls
+from tonumpy.engine.values.values import (
+    DeviceTaint,
+    Function,
+    Instance,
+    NonTensor,
+    Symbol,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+)
+from tonumpy.facts import Fact
+from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 from tonumpy.text.uncommented import uncommented
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.analysis import Analysis
-    from tonumpy.engine.values.evidence import Basis
-    from tonumpy.engine.values.values import Function
-    from tonumpy.facts import Fact
-    from tonumpy.text.candidates import Site
 
 MAX_CALLERS = 12
 # Decorators under which the calls of the name are still calls of the function.

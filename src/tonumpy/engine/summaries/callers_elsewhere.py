@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
+from tonumpy.engine.summaries.analysis import Analysis
 from tonumpy.engine.summaries.callers import called_at, is_at_risk
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.value_facts import resting_on
 from tonumpy.engine.values.values import Instance, Value
-from tonumpy.text.candidates import find_calls
+from tonumpy.facts import Fact
+from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import may_hold_risks
 from tonumpy.text.syntax import FUNCTIONS
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Callable, Iterator
-
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.analysis import Analysis
-    from tonumpy.facts import Fact
-    from tonumpy.text.candidates import Site
 
 MAX_FILES = 6
 MAX_CALLS = 12

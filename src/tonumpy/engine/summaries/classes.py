@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.promises import keep
 from tonumpy.engine.knowledge.libraries.rows import attribute_promise, is_dataset, is_module, is_operator
-from tonumpy.engine.names.bindings import decorator_names
+from tonumpy.engine.names.bindings import FunctionNode, decorator_names
 from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.summaries.shared import Analysis
 from tonumpy.engine.values.dtypes import is_real
 from tonumpy.engine.values.joins import join, join_all
 from tonumpy.engine.values.reasons import Reason
@@ -32,11 +34,6 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.text.syntax import FUNCTIONS, statements_of
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.bindings import FunctionNode
-    from tonumpy.engine.summaries.shared import Analysis
 
 _MOVING_ITSELF = re.compile(r"\bself\.(cuda|to|half|bfloat16)\(")
 _FIELDS = frozenset(("dataclass", "define", "attrs", "frozen", "s", "dataclasses"))

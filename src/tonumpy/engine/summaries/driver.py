@@ -4,49 +4,46 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
+from typing import NamedTuple, Protocol, TypeVar
 
-from tonumpy.engine.interpreter.frame import Observation
+from tonumpy.engine.interpreter.frame import Frame, Observation
 from tonumpy.engine.names.bindings import parameter_names
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.analysis import Analysis
 from tonumpy.engine.summaries.callers import Callers, Entry
 from tonumpy.engine.summaries.callers_elsewhere import CallersElsewhere
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import held_in, tensor_facts
-from tonumpy.engine.values.values import Arguments, NonTensor, Nothing, Tensor, Unknown
+from tonumpy.engine.values.values import Arguments, NonTensor, Nothing, Tensor, Unknown, Value
+from tonumpy.facts import Fact
+from tonumpy.findings import Confidence
+from tonumpy.text.candidates import Guard, Scope, Site
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import FUNCTIONS, walk
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from collections.abc import Sequence as Items
-    from typing import Protocol, TypeVar
 
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.values import Value
-    from tonumpy.facts import Fact
-    from tonumpy.findings import Confidence
-    from tonumpy.text.candidates import Guard, Scope, Site
+class Asked(Protocol):
+    """A place in the code: a call, an operator, a store or a `return`, with the scopes and flags around it."""
 
-    class Asked(Protocol):
-        """A place in the code: a call, an operator, a store or a `return`, with the scopes and flags around it."""
+    @property
+    def call(self) -> ast.AST: ...
+    @property
+    def scopes(self) -> tuple[Scope, ...]: ...
+    @property
+    def guards(self) -> tuple[Guard, ...]: ...
 
-        @property
-        def call(self) -> ast.AST: ...
-        @property
-        def scopes(self) -> tuple[Scope, ...]: ...
-        @property
-        def guards(self) -> tuple[Guard, ...]: ...
 
-    class Judged(Protocol):
-        """A conversion, with what is known of it."""
+class Judged(Protocol):
+    """A conversion, with what is known of it."""
 
-        @property
-        def confidence(self) -> Confidence: ...
+    @property
+    def confidence(self) -> Confidence: ...
 
-    _Asked = TypeVar("_Asked", bound=Asked)
+
+_Asked = TypeVar("_Asked", bound=Asked)
 
 
 Observations = dict[int, Observation]  # by the id of the call

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import statements
 from tonumpy.engine.interpreter.assignments import assign
 from tonumpy.engine.knowledge.symbols import symbol
 from tonumpy.engine.names.bindings import Import
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.shared import Analysis
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.values import (
@@ -23,10 +24,6 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.text.syntax import SCOPES
-
-if TYPE_CHECKING:
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.shared import Analysis
 
 _BUILTINS = frozenset(dir(builtins))
 

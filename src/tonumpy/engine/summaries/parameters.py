@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.interpreter import habits, library
+from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.knowledge.libraries.rows import bases_of
 from tonumpy.engine.names.bindings import decorator_names, defaults_of, parameter_names
 from tonumpy.engine.names.frameworks import foreign_root
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.shared import Analysis
 from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import with_evidence, with_facts_of
@@ -37,11 +39,6 @@ from tonumpy.engine.values.values import (
     Value,
 )
 from tonumpy.text.names import last_name
-
-if TYPE_CHECKING:
-    from tonumpy.engine.interpreter.frame import Frame
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.shared import Analysis
 
 _PLAIN = frozenset("int float bool str bytes complex slice range bytearray object_".split())
 _SEQUENCES = frozenset(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from tonumpy.engine.names.bindings import decorator_names, parameter_names
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.summaries.shared import Analysis
 from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.engine.values.values import Arguments, Constant, Function, LibraryObject, Sequence, Value
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
-
-if TYPE_CHECKING:
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.summaries.shared import Analysis
 
 _MAX_FIXTURES = 3  # that are given to each other
 

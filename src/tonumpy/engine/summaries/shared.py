@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from typing import Any, Protocol
+from tonumpy.engine.interpreter.frame import Frame, Summaries
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.values.values import Arguments, Class, Function, Instance, Value
 
-    from tonumpy.engine.interpreter.frame import Frame, Summaries
-    from tonumpy.engine.names.module import Module
-    from tonumpy.engine.values.values import Arguments, Class, Function, Instance, Value
 
-    class Analysis(Summaries, Protocol):
-        """The analysis of one module, as its parts see it.
+class Analysis(Summaries, Protocol):
+    """The analysis of one module, as its parts see it.
 
-        `cuts` counts what was left out because of a limit; `provisional` names what was worked out with a cut: the
-        table and the key there.
-        """
+    `cuts` counts what was left out because of a limit; `provisional` names what was worked out with a cut: the
+    table and the key there.
+    """
 
-        cuts: int
-        nested: int
-        provisional: list[tuple[dict[Any, Any], object]]
+    cuts: int
+    nested: int
+    provisional: list[tuple[dict[Any, Any], object]]
 
-        def may_nest(self) -> bool: ...
-        def module_frame(self, module: Module) -> Frame: ...
-        def frame_around(self, cls: Class) -> Frame: ...
-        def stores_of(self, function: Function, itself: Instance, arguments: Arguments | None) -> dict[str, Value]: ...
+    def may_nest(self) -> bool: ...
+    def module_frame(self, module: Module) -> Frame: ...
+    def frame_around(self, cls: Class) -> Frame: ...
+    def stores_of(self, function: Function, itself: Instance, arguments: Arguments | None) -> dict[str, Value]: ...

@@ -5,10 +5,7 @@ Where the code in sight chooses one at run time that NumPy lacks, all that it ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
 LINKS_OF_DTYPE = {

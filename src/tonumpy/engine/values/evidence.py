@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Literal, Protocol
+Aspect = Literal["kind", "device", "grad", "grad mode", "dtype"]
 
-    Aspect = Literal["kind", "device", "grad", "grad mode", "dtype"]
 
-    class Where(Protocol):
-        """A place in the code that is looked at, and which habits are believed there."""
+class Where(Protocol):
+    """A place in the code that is looked at, and which habits are believed there."""
 
-        def habit(self, habit: str, message: str) -> Basis | None:
-            """Return what is believed there by a habit; None where the habit is switched off."""
+    def habit(self, habit: str, message: str) -> Basis | None:
+        """Return what is believed there by a habit; None where the habit is switched off."""
 
 
 class Strength(IntEnum):

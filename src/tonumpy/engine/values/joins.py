@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tonumpy.engine.values.dtypes import join_dtype, may_lack
 from tonumpy.engine.values.evidence import cut_off, joined
@@ -38,10 +39,6 @@ from tonumpy.engine.values.values import (
     is_number,
     same,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
 
 MAX_MEMBERS = 6
 # Calls whose arguments are kept: they make a function, a class, or one row of `parametrize`.

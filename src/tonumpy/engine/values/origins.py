@@ -5,15 +5,10 @@ A fact that a value did not have before begins in the line in which it is first 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonumpy.engine.values.evidence import Evidence, Strength
+from tonumpy.engine.values.evidence import AllEvidence, Aspect, Evidence, Strength
 from tonumpy.engine.values.value_facts import mapped
 from tonumpy.engine.values.values import Instance, LibraryObject, Tensor, Unknown, Value
-
-if TYPE_CHECKING:
-    from tonumpy.engine.values.evidence import AllEvidence, Aspect
-    from tonumpy.facts import Fact
+from tonumpy.facts import Fact
 
 _TRUE = "true from this line on"
 _TOLD = {

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
+from typing import TypeVar
 
 from tonumpy.engine.values.dtypes import choice_of, choices, is_choice, is_dtype_name
-from tonumpy.engine.values.evidence import PROVED, AllEvidence, joined, without
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from collections.abc import Sequence as Items
-    from typing import TypeVar
-
-    from tonumpy.engine.values.evidence import Aspect, Basis
-    from tonumpy.facts import Certainty, Fact
-
-    _Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
-
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, Aspect, Basis, joined, without
 from tonumpy.engine.values.values import (
     NONE,
     BoundMethod,
@@ -40,7 +31,9 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
+from tonumpy.facts import Certainty, Fact
 
+_Fresh = TypeVar("_Fresh", Tensor, Unknown, Tensor | Unknown)
 _CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
+from tonumpy.facts import Certainty, Fact
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal, TypeVar
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.facts import Certainty, Fact
-
-    _Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
+_Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
 
 
 class Nothing(NamedTuple):

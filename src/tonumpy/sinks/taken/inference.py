@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from tonumpy.conversions import ImplicitConversion, Taken
+from tonumpy.conversions import Container, ImplicitConversion, Taken
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.bindings import is_name
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.reasons import Reason
@@ -26,21 +29,22 @@ from tonumpy.engine.values.values import (
     is_number,
     is_text,
 )
+from tonumpy.findings import Confidence
 from tonumpy.sinks.arguments import spelt
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.taken.places import find_taken
-from tonumpy.sinks.taken.table import ENDING, OF_AXES, WRITERS_OF_JSON, WRITERS_OF_TEXT, confidence_in, methods, table
+from tonumpy.sinks.taken.table import (
+    ENDING,
+    OF_AXES,
+    WRITERS_OF_JSON,
+    WRITERS_OF_TEXT,
+    Place,
+    confidence_in,
+    methods,
+    table,
+)
+from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.conversions import Container
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.names.module import Module
-    from tonumpy.findings import Confidence
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.sinks.taken.table import Place
-    from tonumpy.text.candidates import OperationSite, Site
 
 _GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN, Reason.ATTRIBUTE, Reason.METHOD)
 _MADE_OF_GIVEN = (*_GIVEN, Reason.PART_OF_RESULT)

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
+from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
 from tonumpy.sinks.taken.table import ENDING, WRITERS_OF_TEXT, confidence_in, table
 from tonumpy.text import candidates
+from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tonumpy.sinks.possible_tensors import PossibleTensors
-    from tonumpy.text.candidates import OperationSite, Site
-    from tonumpy.text.source import Source
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp)
 # Tables whose comparisons take a tensor for one object.

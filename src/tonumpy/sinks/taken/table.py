@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import os
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from tonumpy.findings import Confidence
+from tonumpy.findings import Confidence
 
 
 class Place(NamedTuple):

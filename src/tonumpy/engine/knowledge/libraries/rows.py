@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.values import Arguments, Constant
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import Any, Literal
-
-    Where = Literal[
-        "cpu",
-        "accelerator",
-        "first",
-        "inputs",
-        "self",
-        "both",
-        "parameters",
-        "argument",
-        "given",
-        "default type",
-        "unknown",
-        "chosen",
-    ]
-    Whether = Literal[
-        "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
-    ]
+Where = Literal[
+    "cpu",
+    "accelerator",
+    "first",
+    "inputs",
+    "self",
+    "both",
+    "parameters",
+    "argument",
+    "given",
+    "default type",
+    "unknown",
+    "chosen",
+]
+Whether = Literal[
+    "never", "first", "inputs", "self", "both", "some of both", "own", "unknown", "asked", "argument", "derived"
+]
 
 Place = tuple[int, str]  # of an argument: by position, or by name
 
