@@ -412,10 +412,10 @@ def test_positions_go_there_and_back() -> None:
     """Each offset in a piece leads to the place in the JSON text from which the rest of the piece can be read."""
     document = variants()["other escapes"]
     for source in sources_in(document):
-        for piece in source.pieces:
-            for count in range(len(piece.text) + 1):
+        for piece in source:
+            for count in range(len(piece) + 1):
                 rest = f'"{document[piece.offset(document, count) : piece.stop]}'
-                assert json.loads(rest) == piece.text[count:]
+                assert json.loads(rest) == piece[count:]
 
 
 def test_the_page_for_a_team_shows_the_cell(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

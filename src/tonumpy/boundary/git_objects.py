@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 
-from tonumpy.boundary.output import write_own
+from tonumpy.boundary.output import replace_file
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/:\\]+@[^/:]+:")
@@ -74,11 +74,11 @@ class Repository:
         os.makedirs(os.path.join(folder, "info"), exist_ok=True)
         self.write_attributes(b"")
         if objects is not None:
-            write_own(os.path.join(folder, "objects", "info", "alternates"), os.fsencode(f"{objects}\n"))
+            replace_file(os.path.join(folder, "objects", "info", "alternates"), os.fsencode(f"{objects}\n"))
 
     def write_attributes(self, more: bytes) -> None:
         """Set the only attributes that count, whatever the files of a commit say."""
-        write_own(os.path.join(self._folder, "info", "attributes"), _ATTRIBUTES + more)
+        replace_file(os.path.join(self._folder, "info", "attributes"), _ATTRIBUTES + more)
 
     def commit(self, revision: str | None) -> str:
         """The id of the commit that a revision names."""

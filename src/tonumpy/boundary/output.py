@@ -1,7 +1,7 @@
 """The one door through which files are written: each is put in its place whole, in one step.
 
     write_file(path, data, kind="baseline", replaces=is_baseline)   where a user or a configuration says
-    write_own(path, data)                                           in a folder that this program has made for itself
+    replace_file(path, data)                                        in a folder that this program has made for itself
     replace_file(path, data, before=os.lstat(path))                 a source that was repaired (cli/writing.py)
 
 All else opens nothing to write; `tests/test_doors.py` sees to it. What must not or cannot be written is an OSError,
@@ -37,11 +37,6 @@ def write_file(path: str, data: bytes, *, kind: str, replaces: Callable[[bytes],
     else:
         os.makedirs(os.path.dirname(target), exist_ok=True)
     replace_file(target, data, before=before)
-
-
-def write_own(path: str, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a file in a folder of our own."""
-    replace_file(path, data, mode=mode)
 
 
 def replace_file(path: str, data: bytes, *, mode: int = 0o666, before: os.stat_result | None = None) -> None:

@@ -200,9 +200,9 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _give_up(folder: str, reason: str) -> NoReturn:
-    from tonumpy.boundary.output import write_own  # start-up
+    from tonumpy.boundary.output import replace_file  # start-up
 
-    write_own(os.path.join(folder, NOT_STARTED_MARK), reason.encode("utf-8", "backslashreplace"))
+    replace_file(os.path.join(folder, NOT_STARTED_MARK), reason.encode("utf-8", "backslashreplace"))
     sys.exit(NOT_STARTED)
 
 

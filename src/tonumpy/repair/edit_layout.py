@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.values.dtypes import is_widened_safely
 from tonumpy.findings import Applicability, Edit, Fix, Position
+from tonumpy.repair.object_arrays import may_keep_objects
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,
@@ -20,7 +21,6 @@ from tonumpy.repair.operations import (
     describe,
 )
 from tonumpy.text.candidates import Candidate, is_placed
-from tonumpy.text.object_arrays import may_keep_objects
 from tonumpy.text.source import Source
 
 # What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,

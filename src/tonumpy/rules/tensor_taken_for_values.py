@@ -58,6 +58,7 @@ elsewhere: convert each before it is added.
 """
 
 import ast
+from collections.abc import Sequence
 from operator import attrgetter
 
 from tonumpy.conversions import ImplicitConversion
@@ -66,7 +67,7 @@ from tonumpy.repair.operations import Convert, Operation, convert_argument
 from tonumpy.sinks.taken.table import WRITERS_OF_JSON
 from tonumpy.sinks.taken.words import said
 from tonumpy.text.names import last_name
-from tonumpy.text.reductions import has_several
+from tonumpy.text.syntax import statements_of
 
 CODE = "TNP206"
 ON_BY_DEFAULT = True
@@ -78,6 +79,11 @@ _ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().c
 
 # They take the items of what they are given.
 _OF_ITEMS = frozenset("set frozenset Counter update union intersection difference fromkeys mode multimode".split())
+# Along one dimension these give a tensor of several numbers, as `x.argmax(1)`.
+_REDUCTIONS = frozenset(
+    "argmax argmin max min amax amin sum mean median mode prod std var all any norm logsumexp nansum nanmean"
+    " count_nonzero cumsum".split()
+)
 
 
 def _goes_through(call: ast.AST) -> bool:
@@ -102,9 +108,29 @@ def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operatio
         return ()
     if taken.library in ("builtins", "collections", "statistics", *WRITERS_OF_JSON):
         is_whole = taken.given != "number" or _goes_through(conversion.site.call)
-        if not is_whole and has_several(conversion.argument, conversion.site.scopes):
+        if not is_whole and _has_several(conversion.argument, conversion.site.scopes):
             return ()  # `.item()` would raise
         return (Convert(conversion.argument, (), forced=False, method="tolist" if is_whole else "item"),)
     if taken.given == "number":
         return (Convert(conversion.argument, (), forced=False, method="item"),)
     return convert_argument(conversion, style)
+
+
+def _has_several(node: ast.expr, scopes: Sequence[ast.AST]) -> bool:
+    """True if an expression, or the one that its name was last bound to, reduces along one dimension."""
+    if isinstance(node, ast.Name):
+        values = [
+            each.value
+            for each in statements_of(getattr(scopes[-1], "body", []))
+            if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in each.targets)
+        ]
+        return bool(values) and all(_has_several(each, ()) for each in values if not isinstance(each, ast.Name))
+    if isinstance(node, ast.Attribute) and node.attr in ("values", "indices"):  # of `x.max(1)`
+        return _has_several(node.value, scopes)
+    if isinstance(node, ast.Subscript):
+        return False
+    if not isinstance(node, ast.Call) or last_name(node.func) not in _REDUCTIONS:
+        return False
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    given = len(node.args) - (last_name(owner) == "torch" if owner is not None else 0)
+    return given > 0 or any(each.arg in ("dim", "axis") for each in node.keywords)

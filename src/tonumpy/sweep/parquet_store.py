@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tonumpy.boundary.output import write_own
+from tonumpy.boundary.output import replace_file
 from tonumpy.config import ConfigError
 from tonumpy.sweep.messages import Entry, Failure, Reply, Target
 
@@ -169,7 +169,7 @@ class Store:
         sink = pa.BufferOutputStream()
         pq.write_table(pa.Table.from_pylist(clean, schema=schema), sink, compression="zstd")
         try:
-            write_own(path, sink.getvalue().to_pybytes())
+            replace_file(path, sink.getvalue().to_pybytes())
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror or error}") from error
 

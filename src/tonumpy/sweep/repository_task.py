@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
-from tonumpy.boundary.output import write_own
+from tonumpy.boundary.output import replace_file
 from tonumpy.cli import main as cli
 from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.cli.disk import read
@@ -54,7 +54,7 @@ def main() -> None:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]  # git is a child
     cpu_seconds = sum(each.ru_utime + each.ru_stime for each in used)
     reply = reply._replace(seconds=time.monotonic() - start, cpu_seconds=cpu_seconds, memory=used[0].ru_maxrss * 1024)
-    write_own(os.path.join(work, REPLY), pickle.dumps(reply))
+    replace_file(os.path.join(work, REPLY), pickle.dumps(reply))
 
 
 def _end_with_parent() -> None:
@@ -76,7 +76,7 @@ def perform(request: Request, work: str) -> Reply:
     repository.fetch(commit)
     repository.run("read-tree", commit)
     # The search for settings goes on above a repository; it ends here, and not at what lies about in a common folder.
-    write_own(os.path.join(work, "pyproject.toml"), b"[tool.tonumpy]\n")
+    replace_file(os.path.join(work, "pyproject.toml"), b"[tool.tonumpy]\n")
     files = lay_out(repository, os.path.join(work, "tree"))
     os.chdir(os.path.join(work, "tree"))
     orders = request.orders

@@ -119,16 +119,6 @@ class ReturnSite(NamedTuple):
     called_by: str = ""
 
 
-class _Search(NamedTuple):
-    """The state of a search: which nodes, in which rows, the kind of site to make, and the sites found so far."""
-
-    is_wanted: Callable[[Any], bool]
-    kinds: tuple[type[ast.AST], ...]
-    rows: list[int]
-    make: Callable[..., Site | OperationSite | ReturnSite]
-    found: list[Any]
-
-
 def find_candidates(source: Source) -> list[Candidate]:
     """Every candidate of the file in the order of the text."""
     sites = find_calls(source, candidate_rows(source), _may_convert)
@@ -145,25 +135,19 @@ def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], 
     Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
     much again as the parse.
     """
-    return _searched(source, _Search(is_wanted, (ast.Call,), rows, Site, []))
+    return _Search(rows, (ast.Call,), is_wanted, Site).of(source)
 
 
 def find_operations(
     source: Source, rows: list[int], kinds: tuple[type[ast.AST], ...], is_wanted: Callable[[Any], bool]
 ) -> list[OperationSite]:
     """Find nodes of other kinds, as `find_calls` finds calls."""
-    return _searched(source, _Search(is_wanted, kinds, rows, OperationSite, []))
+    return _Search(rows, kinds, is_wanted, OperationSite).of(source)
 
 
 def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], bool]) -> list[ReturnSite]:
     """Find `return` statements, as `find_calls` finds calls."""
-    return _searched(source, _Search(is_wanted, (ast.Return,), rows, ReturnSite, []))
-
-
-def _searched(source: Source, search: _Search) -> list[Any]:
-    if search.rows:
-        _search_block(source.tree.body, (source.tree,), (), search)
-    return search.found
+    return _Search(rows, (ast.Return,), is_wanted, ReturnSite).of(source)
 
 
 def candidate_rows(source: Source) -> list[int]:
@@ -198,22 +182,76 @@ def is_any_between(rows: list[int], first: int, last: int) -> bool:
     return at < len(rows) and rows[at] <= last
 
 
-def _search_block(
-    statements: list[ast.stmt],
-    scopes: tuple[Scope, ...],
-    guards: tuple[Guard, ...],
-    search: _Search,
-) -> None:
-    for statement in spanning(statements, search.rows):
-        for field, value in ast.iter_fields(statement):
-            if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
-                # Decorators, defaults, bases and annotations run in the scope outside.
-                _search_field(value, (*scopes, statement), (), statement, search)
-            else:
-                tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
-                _search_field(value, scopes, (*guards, *tested), statement, search)
-        if isinstance(statement, search.kinds) and search.is_wanted(statement):
-            search.found.append(search.make(statement, scopes, guards, statement, None))
+class _Search:
+    """A search for nodes of some kinds in the statements that span one of some rows, ascending."""
+
+    def __init__(
+        self,
+        rows: list[int],
+        kinds: tuple[type[ast.AST], ...],
+        is_wanted: Callable[[Any], bool],
+        make: Callable[..., Site | OperationSite | ReturnSite],
+    ) -> None:
+        self._rows, self._kinds, self._is_wanted, self._make = rows, kinds, is_wanted, make
+        self._found: list[Any] = []
+
+    def of(self, source: Source) -> list[Any]:
+        """The sites in a source, in the order of the text."""
+        if self._rows:
+            self._in_block(source.tree.body, (source.tree,), ())
+        return self._found
+
+    def _in_block(self, statements: list[ast.stmt], scopes: tuple[Scope, ...], guards: tuple[Guard, ...]) -> None:
+        for statement in spanning(statements, self._rows):
+            for field, value in ast.iter_fields(statement):
+                if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
+                    # Decorators, defaults, bases and annotations run in the scope outside.
+                    self._in_field(value, (*scopes, statement), (), statement)
+                else:
+                    tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
+                    self._in_field(value, scopes, (*guards, *tested), statement)
+            if isinstance(statement, self._kinds) and self._is_wanted(statement):
+                self._found.append(self._make(statement, scopes, guards, statement, None))
+
+    def _in_field(
+        self, value: object, scopes: tuple[Scope, ...], guards: tuple[Guard, ...], statement: ast.stmt
+    ) -> None:
+        items: list[Any] = value if isinstance(value, list) else [value]
+        if items and isinstance(items[0], ast.stmt):
+            self._in_block(items, scopes, guards)
+            return
+        for item in items:
+            if isinstance(item, (ast.ExceptHandler, ast.match_case)):
+                for _, part in ast.iter_fields(item):
+                    self._in_field(part, scopes, guards, statement)
+            elif isinstance(item, ast.AST):
+                self._in_expression(item, scopes, guards, statement)
+
+    def _in_expression(
+        self, root: ast.AST, scopes: tuple[Scope, ...], guards: tuple[Guard, ...], statement: ast.stmt
+    ) -> None:
+        """Depth first and left to right, the receiver of a call before the call: the order of the text."""
+        stack: list[tuple[ast.AST, ast.expr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
+        while stack:
+            node, string, here, leaving = stack.pop()
+            if leaving:
+                self._found.append(self._make(node, scopes, here, statement, string))
+                continue
+            kind = node.__class__  # as isinstance, which is a call for each
+            if kind in _STRINGS and string is None:
+                string = node  # type: ignore[assignment]
+            children = children_of(node)
+            if kind in self._kinds and self._is_wanted(node):
+                stack += [(child, string, here, False) for child in reversed(children[1:])]
+                stack += [(node, string, here, True), (children[0], string, here, False)]
+            elif isinstance(node, ast.IfExp):
+                stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
+                stack.append((node.test, string, here, False))
+                stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
+            elif children:
+                stack += [
+                    (child, string, here, False) for child in reversed(children)
+                ]  # a generator is a call for each
 
 
 def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
@@ -228,56 +266,6 @@ def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and truth and field == "body":
         return tuple(guard for part in test.values for guard in _guards_of(part, field))
     return ()
-
-
-def _search_field(
-    value: object,
-    scopes: tuple[Scope, ...],
-    guards: tuple[Guard, ...],
-    statement: ast.stmt,
-    search: _Search,
-) -> None:
-    if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-        _search_block(value, scopes, guards, search)
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, (ast.ExceptHandler, ast.match_case)):
-                for _, part in ast.iter_fields(item):
-                    _search_field(part, scopes, guards, statement, search)
-            elif isinstance(item, ast.AST):
-                _search_expression(item, scopes, guards, statement, search)
-    elif isinstance(value, ast.AST):
-        _search_expression(value, scopes, guards, statement, search)
-
-
-def _search_expression(
-    root: ast.AST,
-    scopes: tuple[Scope, ...],
-    guards: tuple[Guard, ...],
-    statement: ast.stmt,
-    search: _Search,
-) -> None:
-    """Depth first and left to right, the receiver of a call before the call: the order of the text."""
-    stack: list[tuple[ast.AST, ast.expr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
-    while stack:
-        node, string, here, leaving = stack.pop()
-        if leaving:
-            search.found.append(search.make(node, scopes, here, statement, string))
-            continue
-        kind = node.__class__  # as isinstance, which is a call for each
-        if kind in _STRINGS and string is None:
-            string = node  # type: ignore[assignment]
-        children = children_of(node)
-        if kind in search.kinds and search.is_wanted(node):
-            stack += [(child, string, here, False) for child in reversed(children[1:])]
-            stack.append((node, string, here, True))
-            stack.append((children[0], string, here, False))
-        elif isinstance(node, ast.IfExp):
-            stack.append((node.orelse, string, (*here, *_guards_of(node.test, "orelse")), False))
-            stack.append((node.test, string, here, False))
-            stack.append((node.body, string, (*here, *_guards_of(node.test, "body")), False))
-        elif children:
-            stack += [(child, string, here, False) for child in reversed(children)]  # a generator is a call for each
 
 
 def _stored_in(function: ast.AST) -> list[ast.AST]:

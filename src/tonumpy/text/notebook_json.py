@@ -5,11 +5,9 @@ The pieces are looked for only where there is something to report.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
-
-_BETWEEN = re.compile(r"[ \t\n\r,:]*")
-_DECODER = json.JSONDecoder()
 
 # What stands for characters in a string: any number of plain ones, or an escape for one.
 _CHARACTERS = re.compile(
@@ -17,12 +15,10 @@ _CHARACTERS = re.compile(
 )
 
 
-class Piece(NamedTuple):
+class Piece(str):
     """A string of the JSON text: what it means, the offset of its first quote and the one behind its last."""
 
-    text: str
-    start: int
-    stop: int
+    start = stop = 0
 
     def offset(self, document: str, count: int) -> int:
         """The offset of the character before which there are `count` characters in the string."""
@@ -48,25 +44,6 @@ class CodeCell(NamedTuple):
     source: str
     metadata: object = None
     has_run: bool = False
-
-
-class Pieces(NamedTuple):
-    """The strings that a source consists of. `start` is where it begins: its bracket, or the quote of a single one."""
-
-    pieces: tuple[Piece, ...]
-    start: int
-
-    def place(self, offset: int, *, is_end: bool = False) -> tuple[int, int]:
-        """The piece, and the number of characters before it there, that an offset in the source stands in.
-
-        Between two pieces it is the beginning of the second, but the end of the first for what ends there.
-        """
-        for index, piece in enumerate(self.pieces):
-            length = len(piece.text)
-            if offset < length or (offset == length and (is_end or index == len(self.pieces) - 1)):
-                return index, offset
-            offset -= length
-        raise IndexError(offset)
 
 
 class Document(NamedTuple):
@@ -118,49 +95,30 @@ def _has_run(cell: dict[str, Any]) -> bool:
     return not any(isinstance(each, dict) and each.get("output_type") == "error" for each in outputs)
 
 
-def sources_in(document: str) -> list[Pieces]:
-    """The sources of all cells, in their order, as they stand in a text that `read_document` has read."""
-    found: list[Pieces] = []
-    for key, start in _members(document, 0):
-        if key == "cells":
-            found = [_source_of(document, cell) for cell in _items(document, start)]
-    return found
+def sources_in(document: str) -> list[tuple[Piece, ...]]:
+    """The strings that the source of each cell consists of, as they stand in a text that `read_document` has read."""
+    decoder: Any = json.JSONDecoder()
+    plain = decoder.parse_string
+
+    def placed(text: str, begin: int, strict: bool) -> tuple[Piece, int]:
+        value, stop = plain(text, begin, strict)
+        piece = Piece(value)
+        piece.start, piece.stop = begin - 1, stop
+        return piece, stop
+
+    decoder.parse_string = placed
+    decoder.scan_once = py_make_scanner(decoder)
+    sources = (cell.get("source", ()) for cell in decoder.decode(document).get("cells", ()))
+    return [(each,) if isinstance(each, Piece) else tuple(each) for each in sources]
 
 
-def _source_of(document: str, cell: int) -> Pieces:
-    found = Pieces((), cell)
-    for key, start in _members(document, cell):
-        if key == "source":
-            starts = _items(document, start) if document[start] == "[" else [start]
-            found = Pieces(tuple(_string(document, at) for at in starts), start)
-    return found
+def place(pieces: Sequence[Piece], offset: int, *, is_end: bool = False) -> tuple[Piece, int]:
+    """The piece, and the number of characters before it there, that an offset in a source stands in.
 
-
-def _string(text: str, at: int) -> Piece:
-    said, stop = _DECODER.raw_decode(text, at)
-    return Piece(said, at, stop)
-
-
-def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
-    """The keys of the object that begins there, and where their values begin."""
-    at = _next(text, _next(text, at) + 1)
-    while text[at] != "}":
-        key, at = _DECODER.raw_decode(text, at)
-        at = _next(text, at)
-        yield key, at
-        at = _next(text, _DECODER.raw_decode(text, at)[1])
-
-
-def _items(text: str, at: int) -> Iterator[int]:
-    """Yield the offsets of the items of the array at an offset."""
-    at = _next(text, at + 1)
-    while text[at] != "]":
-        yield at
-        at = _next(text, _DECODER.raw_decode(text, at)[1])
-
-
-def _next(text: str, at: int) -> int:
-    """The offset of the next token, behind blanks, commas and colons."""
-    match = _BETWEEN.match(text, at)
-    assert match is not None
-    return match.end()
+    Between two pieces it is the beginning of the second, but the end of the first for what ends there.
+    """
+    for piece in pieces:
+        if offset < len(piece) or (offset == len(piece) and (is_end or piece is pieces[-1])):
+            return piece, offset
+        offset -= len(piece)
+    raise IndexError(offset)

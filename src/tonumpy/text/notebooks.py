@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tonumpy.findings import Cell, Edit, Position, SourceError
 from tonumpy.text.candidates import first_row, last_row
 from tonumpy.text.magics import python_of
-from tonumpy.text.notebook_json import CodeCell, NotReadError, read_document, sources_in
+from tonumpy.text.notebook_json import CodeCell, NotReadError, place, read_document, sources_in
 from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.source import Source, parse
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Explanation, Finding, Ground
-    from tonumpy.text.notebook_json import Document, Pieces
+    from tonumpy.text.notebook_json import Document, Piece
 
 SUFFIX = ".ipynb"
 
@@ -58,18 +58,14 @@ class Notebook(Source):
 
     @classmethod
     def from_document(cls, document: str, filename: str) -> Notebook:
-        notebook = cls.__new__(cls)
-        notebook.filename, notebook.encoding = filename, "utf-8"
-        notebook.has_bom = False
+        notebook = cls.from_text("", filename)
         notebook._read(document)
         return notebook
 
     @classmethod
     def from_cells(cls, cells: Iterable[str], filename: str) -> Notebook:
         """The notebook that an editor shows: cells of Python, counted from 1, that stand in no JSON text yet."""
-        notebook = cls.__new__(cls)
-        notebook.filename, notebook.encoding, notebook.data = filename, "utf-8", None
-        notebook.has_bom = False
+        notebook = cls.from_text("", filename)
         notebook._join(CodeCell(number, text) for number, text in enumerate(cells, 1))
         return notebook
 
@@ -233,24 +229,22 @@ class Notebook(Source):
         return part.row + row - 1
 
     @cached_property
-    def _sources(self) -> list[Pieces]:
+    def _sources(self) -> list[tuple[Piece, ...]]:
         """The source of each cell in the JSON text."""
         return sources_in(self._document)
 
-    def _offset_in_document(self, part: _Part, position: Position) -> int:
-        pieces = self._sources[part.cell.number - 1]
-        index, count = pieces.place(_offset(part, position))
-        return pieces.pieces[index].offset(self._document, count)
+    def _offset_in_document(self, part: _Part, position: Position, *, is_end: bool = False) -> int:
+        piece, count = place(self._sources[part.cell.number - 1], _offset(part, position), is_end=is_end)
+        return piece.offset(self._document, count)
 
     def edited(self, text: str, edits: Sequence[Edit]) -> Notebook:
         """The notebook whose module is this one with the edits made; all else in its JSON text stays as it is."""
         pieces, at = [], 0
         for edit in edits:
             part = self._part_at(edit.start.row)
-            of_cell = self._sources[part.cell.number - 1]
-            start, stop = self._span_in_document(part, of_cell, edit)
-            pieces += [self._document[at:start], self._written(of_cell, edit)]
-            at = stop
+            start = self._offset_in_document(part, edit.start)
+            pieces += [self._document[at:start], self._written(self._sources[part.cell.number - 1], edit.content)]
+            at = start if edit.start == edit.end else self._offset_in_document(part, edit.end, is_end=True)
         document = "".join((*pieces, self._document[at:]))
         after = Notebook.from_document(document, self.filename)
         after.has_bom = self.has_bom
@@ -260,31 +254,16 @@ class Notebook(Source):
             raise SourceError(self.filename, f"not rewritten because of a bug in tonumpy, please report it: {reason}")
         return after
 
-    def _span_in_document(self, part: _Part, source: Pieces, edit: Edit) -> tuple[int, int]:
-        offset = _offset(part, edit.start)
-        end = _offset(part, edit.end)
-        first, before = source.place(offset)
-        start = source.pieces[first].offset(self._document, before)
-        if end == offset:
-            return start, start
-        last, before = source.place(end, is_end=True)
-        return start, source.pieces[last].offset(self._document, before)
-
-    def _written(self, source: Pieces, edit: Edit) -> str:
-        """The text of an edit as JSON; a new row is a string of its own where each of the others is one."""
-        lines = [json.dumps(line)[1:-1] for line in edit.content.splitlines(keepends=True)]
-        if len(lines) < 2 and not edit.content.endswith("\n"):
+    def _written(self, source: tuple[Piece, ...], content: str) -> str:
+        """The content of an edit as JSON; a new row is a string of its own where each of the others is one."""
+        lines = [
+            json.dumps(line)[1:-1] for line in (*content.splitlines(keepends=True), *[""] * content.endswith("\n"))
+        ]
+        opening = self._document.rfind("[", 0, source[0].start) + 1
+        before = self._document[opening : source[0].start]
+        if before.strip():  # one string
             return "".join(lines)
-        if edit.content.endswith("\n"):
-            lines.append("")
-        opening = self._document[source.start]
-        if opening != "[":
-            return "".join(lines)
-        between = ","
-        if len(source.pieces) > 1:
-            between = self._document[source.pieces[0].stop : source.pieces[1].start]
-        else:
-            between += self._document[source.start + 1 : source.pieces[0].start]
+        between = self._document[source[0].stop : source[1].start] if len(source) > 1 else f",{before}"
         return f'"{between}"'.join(lines)
 
 

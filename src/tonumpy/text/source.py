@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from tonumpy.findings import Position, SourceError
 from tonumpy.garbage import Paused
 from tonumpy.text.recursion import note_cut_file
-from tonumpy.text.uncommented import uncommented
+from tonumpy.text.uncommented import shows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from typing_extensions import Self
 
     from tonumpy.findings import Edit, Explanation, Finding, Ground
 
@@ -29,6 +31,8 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+")
+
+
 MAX_SEARCHES = 24  # for names, from which on a text has an index
 
 
@@ -62,7 +66,7 @@ class Source:
             raise SourceError(filename, reason, Position(1, 1)) from error
 
     @classmethod
-    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Source:
+    def from_text(cls, text: str, filename: str, tree: ast.Module | None = None) -> Self:
         """Make a source of a text that a host (flake8) has already decoded and perhaps parsed."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
@@ -149,17 +153,12 @@ class Source:
     def says(self, pattern: str) -> bool:
         """True if the text holds what a pattern looks for, other than in a comment or a docstring."""
         if pattern not in self._said:  # it may be asked for each of many candidates
-            found = re.search(pattern, self.text) is not None
-            self._said[pattern] = found and re.search(pattern, self._uncommented) is not None
+            self._said[pattern] = shows(pattern, self.text)
         return self._said[pattern]
 
     @cached_property
     def _said(self) -> dict[str, bool]:
         return {}
-
-    @cached_property
-    def _uncommented(self) -> str:
-        return uncommented(self.text)
 
     def rows_matching(self, pattern: str) -> list[int]:
         """The rows (from 1, ascending) in which something ends that a pattern looks for."""

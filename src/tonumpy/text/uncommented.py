@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # A comment, a string in three quotes, or one in one, which may hold what looks like the first two.
 _PARTS = re.compile(
@@ -15,6 +16,7 @@ _PARTS = re.compile(
 )
 
 
+@lru_cache(maxsize=4)  # one text is asked for many patterns
 def uncommented(text: str) -> str:
     """The text, or a statement, without comments; rows stay what they are but for those of docstrings."""
     return _PARTS.sub(_kept, text)

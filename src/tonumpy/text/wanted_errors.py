@@ -61,7 +61,7 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
                 given is path[-1] and isinstance(given, (ast.Name, ast.Attribute))
             )
             found = "wanted" if is_run and given is not node.func and _expects(node, path, catches) else None
-        elif isinstance(node, TRIES) and is_called_here and any(each is inner for each in node.body):
+        elif isinstance(node, TRIES) and is_called_here and inner in node.body:
             handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
             if handler is not None:
                 found = _of_handler(node, handler, path, depth)
@@ -217,23 +217,17 @@ def _names_bound(statement: ast.AST) -> set[str]:
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
-    """The treatment by the items of a `with` of an error in its body, or in an item behind them."""
-    places = [at for at, item in enumerate(statement.items) if item is inner]
-    contexts = [each.context_expr for each in (statement.items[: places[0]] if places else statement.items)]
-    for call in reversed([*contexts, *_entered_before(statement, inner)]):
-        if _expects(call, path, catches):
+    """The treatment by the items of a `with`, and by `stack.enter_context(..)` in it, of an error behind them."""
+    in_order = [*statement.items, *statement.body]
+    for each in reversed(in_order[: in_order.index(inner)]):
+        context = each.context_expr if isinstance(each, ast.withitem) else getattr(each, "value", None)
+        if context is None or not (isinstance(each, ast.withitem) or _called(each) == "enter_context"):
+            continue
+        if _expects(context, path, catches):
             return "wanted"
-        if isinstance(call, ast.Call) and last_name(call.func) == "suppress" and any(map(catches, call.args)):
+        if isinstance(context, ast.Call) and last_name(context.func) == "suppress" and any(map(catches, context.args)):
             return "wanted" if any(map(_fails, _following(statement.body, inner))) else "dropped"
     return None
-
-
-def _entered_before(statement: ast.With | ast.AsyncWith, inner: ast.AST) -> list[ast.expr]:
-    """The contexts that the statements before one in its block enter: `stack.enter_context(pytest.raises(..))`."""
-    at = next((at for at, each in enumerate(statement.body) if each is inner), 0)
-    calls = [each.value for each in statement.body[:at] if isinstance(each, (ast.Expr, ast.Assign))]
-    entered = [each for each in calls if isinstance(each, ast.Call) and last_name(each.func) == "enter_context"]
-    return [each for call in entered for each in call.args[:1]]
 
 
 def _expects(code: ast.expr, path: Path, catches: Catches) -> bool:
@@ -280,8 +274,7 @@ def _is_for_errors(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.C
     """True if a function that is called so waits for an error, or calls its parameter to see whether that raises."""
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) else names  # `self`
-    defaults = function.args.defaults
-    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    given = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
     given.update(zip(names, call.args, strict=False))
     given.update((each.arg, each.value) for each in call.keywords if each.arg)
 
@@ -333,12 +326,9 @@ def _is_off(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and not value.value
 
 
-def _following(block: object, statement: ast.AST) -> list[ast.AST]:
+def _following(block: object, statement: ast.AST) -> list[ast.stmt]:
     """The statements of a block behind one of it; none where it is not there."""
-    if not isinstance(block, list):  # the body of a lambda
-        return []
-    places = [at for at, each in enumerate(block) if each is statement]
-    return list(block[places[0] + 1 :]) if places else []
+    return block[block.index(statement) + 1 :] if isinstance(block, list) and statement in block else []
 
 
 def _fails(statement: ast.AST) -> bool:
@@ -371,7 +361,8 @@ def _reads(code: ast.AST, names: set[str]) -> bool:
 
 
 def _called(statement: ast.AST) -> str:
-    call = statement.value if isinstance(statement, ast.Expr) else None
+    """The name of the function that a statement calls."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
     return (last_name(call.func) or "") if isinstance(call, ast.Call) else ""
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from tonumpy.text.source import Source
-from tonumpy.text.uncommented import shows
 
 SIZE_UNIT = 500  # characters
 
 
 class Text:
-    """Answers text queries, those on its code computed once."""
+    """Answers text queries."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._shown: dict[str, bool] = {}
 
     @property
     def size(self) -> int:
@@ -34,6 +32,4 @@ class Text:
 
     def shows(self, pattern: str) -> bool:
         """True if its code, and no comment or docstring, shows a pattern."""
-        if pattern not in self._shown:
-            self._shown[pattern] = shows(pattern, self._source.text)
-        return self._shown[pattern]
+        return self._source.says(pattern)
