@@ -8,6 +8,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tonumpy.engine.names.bindings import is_name
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
 from tonumpy.text.tree_paths import path_to
@@ -48,12 +49,12 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
     if names > _MAX_NAMES:
         return False
     if isinstance(node, ast.Call):
-        is_sum = _is_name(node.func, "sum")  # of nothing: the number 0
+        is_sum = is_name(node.func, "sum")  # of nothing: the number 0
         return not is_sum and all(_is_free(each, path, names) for each in _passed_on(node, path))
     if isinstance(node, ast.Attribute):
         if node.attr in _VIEWS:
             return _is_free(node.value, path, names)
-        return not _is_name(node.value, "self") or _is_attribute_tensor(node.attr, path)
+        return not is_name(node.value, "self") or _is_attribute_tensor(node.attr, path)
     if isinstance(node, ast.Name):
         return _is_name_free(node, path, names)
     return all(_is_free(each, path, names) for each in _parts_of(node))
@@ -63,7 +64,7 @@ def _passed_on(call: ast.Call, path: Sequence[ast.AST]) -> list[ast.expr]:
     """The expressions that decide whether a call gives a tensor; empty where nothing given to it decides."""
     function = call.func
     if isinstance(function, ast.Attribute):
-        if _is_name(function.value, "self") and _is_overridden(function.attr, path):
+        if is_name(function.value, "self") and _is_overridden(function.attr, path):
             return [function]
         is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
         return [function.value] if function.attr in _OF_ARRAYS and not is_of_library else []
@@ -130,19 +131,17 @@ def _is_overridden(name: str, path: Sequence[ast.AST]) -> bool:
     return False
 
 
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {
+    **dict.fromkeys((ast.Subscript, ast.Starred, ast.Await, ast.NamedExpr), ("value",)),
+    ast.BinOp: ("left", "right"),
+    ast.UnaryOp: ("operand",),
+    ast.IfExp: ("body", "orelse"),
+}
+
+
 def _parts_of(node: ast.expr) -> list[ast.expr]:
     """The expressions that decide what an expression is, apart from calls, names and attributes."""
-    if isinstance(node, (ast.Subscript, ast.Starred, ast.Await, ast.NamedExpr)):
-        return [node.value]
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right]
-    if isinstance(node, ast.UnaryOp):
-        return [node.operand]
-    if isinstance(node, ast.IfExp):
-        return [node.body, node.orelse]
-    if isinstance(node, ast.BoolOp):
-        return node.values
-    return []
+    return node.values if isinstance(node, ast.BoolOp) else [getattr(node, part) for part in _PARTS.get(type(node), ())]
 
 
 def _values_before(
@@ -190,21 +189,14 @@ def _matching(statement: ast.Assign, name: str) -> ast.expr:
 def _binds(target: ast.AST | None, name: str) -> bool:
     if target is None:
         return False
-    return any(isinstance(each, ast.Name) and each.id == name and _is_stored(each) for each in walk(target))
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return any(
+        isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store) for each in walk(target)
+    )
 
 
 def _parameter(function: Function, name: str) -> ast.arg | None:
-    taken = function.args
-    every = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs, taken.vararg, taken.kwarg]
-    return next((each for each in every if each is not None and each.arg == name), None)
+    taken = (each for each in ast.iter_child_nodes(function.args) if isinstance(each, ast.arg))
+    return next((each for each in taken if each.arg == name), None)
 
 
 def _is_any(annotation: ast.expr) -> bool:
@@ -266,7 +258,7 @@ def _shows(test: ast.expr, name: str, truth: bool) -> bool:
         return _shows(test.operand, name, not truth)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == truth:
         return any(_shows(each, name, truth) for each in test.values)
-    if not truth or not isinstance(test, ast.Call) or not test.args or not _is_name(test.args[0], name):
+    if not truth or not isinstance(test, ast.Call) or not test.args or not is_name(test.args[0], name):
         return False
     if last_name(test.func) == "is_tensor":
         return True
@@ -301,8 +293,8 @@ def _writes_outside(tree: ast.AST, name: str) -> Iterator[ast.expr]:
     for node in walk(tree):
         if isinstance(node, ast.Assign):
             targets = (each for each in node.targets if isinstance(each, ast.Attribute) and each.attr == name)
-            yield from (node.value for each in targets if not _is_name(each.value, "self"))
-        elif isinstance(node, ast.Call) and _is_name(node.func, "setattr") and len(node.args) == 3:
+            yield from (node.value for each in targets if not is_name(each.value, "self"))
+        elif isinstance(node, ast.Call) and is_name(node.func, "setattr") and len(node.args) == 3:
             key = node.args[1]
             yield from [node.args[2]] if not isinstance(key, ast.Constant) or key.value == name else []
 
