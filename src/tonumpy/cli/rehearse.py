@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tonumpy.cli import standard_streams
 from tonumpy.cli.asked import configuration_of
 from tonumpy.cli.disk import write_text
+from tonumpy.cli.mending import left_of, mend, outcome_of
 from tonumpy.cli.outcomes import Change
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.findings import Finding, SourceError
@@ -93,8 +94,6 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
         return Rehearsed(ended, judged, report_of(judged, repairs.errors), shown, changes)
     if not repairs.files:
         return Rehearsed(ended, judged, report_of(judged, repairs.errors), Outcome(()), [])
-    from tonumpy.cli.mending import left_of, mend, outcome_of  # with what only repairs need: start-up
-
     mended = mend(repairs.files, ended, lambda: _run(arguments), stops=arguments.stop)
     if mended.ended is not None:
         ended = mended.ended

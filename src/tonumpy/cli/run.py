@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from tonumpy import pipeline
 from tonumpy.cli.outcomes import Basis, Change, Outcome, Task
 from tonumpy.engine.names.project import Project
+from tonumpy.engine.names.reads import digest_of
 from tonumpy.findings import Finding, Position, SourceError
+from tonumpy.repair.comments import with_noqa
 from tonumpy.rules import all_rules
 from tonumpy.text.noqa import suppress
 from tonumpy.text.recursion import cuts
@@ -52,8 +54,6 @@ def _fix(task: Task, project: Project) -> Outcome:
 
 def _add_noqa(task: Task, project: Project) -> Outcome:
     """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
-    from tonumpy.repair.comments import with_noqa  # only here: start-up
-
     old = task.read()
     source = source_of(old, task.filename)
     found = suppress(source, pipeline.check(source, task.settings, project))
@@ -97,8 +97,6 @@ class _Reading:
         read_set = self._reads.taken() if self._reads.records and self._is_file else None
         if read_set is None or cuts() != self._cuts:
             return None
-        from tonumpy.engine.names.reads import digest_of  # start-up
-
         return Basis(digest_of([self.data]), read_set)
 
 

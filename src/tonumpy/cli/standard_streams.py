@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.cli.disk import write_text
 from tonumpy.report import format_named
+from tonumpy.text.visible import visible_path
 
 if TYPE_CHECKING:
     import argparse
@@ -143,6 +144,4 @@ def has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
 
 
 def visible(text: str) -> str:
-    from tonumpy.text.visible import visible_path  # only where there is something to complain of: start-up
-
     return visible_path(text)

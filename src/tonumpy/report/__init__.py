@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import SourceError
+from tonumpy.text.visible import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,8 +65,6 @@ def error_code(error: SourceError) -> tuple[str, str]:
 
 
 def absolute(filename: str) -> str:
-    from tonumpy.text.visible import without_surrogates  # only for formats for machines: start-up
-
     return filename if filename == "-" else without_surrogates(os.path.abspath(filename))
 
 

@@ -5,6 +5,7 @@ import os
 from tonumpy.findings import HOW_REPAIRED, Finding, Observed
 from tonumpy.report import Report
 from tonumpy.report.concise import render_statistics, told_evidence
+from tonumpy.report.parts.source_lines import frame, gutter, repaired
 from tonumpy.report.parts.terminal import BLUE, BOLD, CYAN, PLAIN, RED, without_colour
 from tonumpy.text.visible import visible
 
@@ -19,8 +20,6 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _finding(report: Report, finding: Finding) -> str:
-    from tonumpy.report.parts.source_lines import frame, gutter, repaired  # only where there is one: start-up
-
     margin = " " * gutter(finding)
     mark = f" [{CYAN}*{PLAIN}]" if report.is_fixable(finding) else ""
     text = f"{RED}{finding.code}{PLAIN}{mark} {BOLD}{visible(finding.message)}{PLAIN}\n"

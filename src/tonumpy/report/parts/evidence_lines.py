@@ -5,6 +5,7 @@ from functools import cache
 
 from tonumpy.findings import Explanation, Ground, SourceError, place_of
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
+from tonumpy.text.notebooks import Notebook
 from tonumpy.text.reading import read_regular
 from tonumpy.text.visible import visible
 
@@ -40,8 +41,6 @@ def forget_lines() -> None:
 
 @cache
 def _cell(filename: str, number: int) -> str:
-    from tonumpy.text.notebooks import Notebook  # the same: start-up
-
     try:
         return Notebook(read_regular(filename), filename).cell(number)
     except (OSError, SourceError):
