@@ -39,11 +39,6 @@ class Rehearsed(NamedTuple):
     changes: list[tuple[str, Change]]
 
 
-class Repairs(NamedTuple):
-    files: list[RepairedFile]
-    errors: list[SourceError]
-
-
 FINDINGS, ERRORS = 1, 2
 _SIGNALLED = 128  # and the signal's number, as a shell says it
 
@@ -87,19 +82,19 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
     judged = _judged(ended, arguments, configuration)
     if not arguments.fix:
         return Rehearsed(ended, judged, report_of(judged), None, [])
-    repairs = _repairs(judged)
+    files, errors = _repairs(judged)
     if arguments.diff:
-        shown = Outcome(tuple(each.finding for file in repairs.files for each in file.judgements))
-        changes = [(file.filename, Change(_data(file.source), file.data)) for file in repairs.files]
-        return Rehearsed(ended, judged, report_of(judged, repairs.errors), shown, changes)
-    if not repairs.files:
-        return Rehearsed(ended, judged, report_of(judged, repairs.errors), Outcome(()), [])
-    mended = mend(repairs.files, ended, lambda: _run(arguments), stops=arguments.stop)
+        shown = Outcome(tuple(each.finding for file in files for each in file.judgements))
+        changes = [(file.filename, Change(_data(file.source), file.data)) for file in files]
+        return Rehearsed(ended, judged, report_of(judged, errors), shown, changes)
+    if not files:
+        return Rehearsed(ended, judged, report_of(judged, errors), Outcome(()), [])
+    mended = mend(files, ended, lambda: _run(arguments), stops=arguments.stop)
     if mended.ended is not None:
         ended = mended.ended
         judged = _judged(ended, arguments, configuration)
     outcome = outcome_of(mended, judged)
-    report = report_of(judged, [*repairs.errors, *mended.errors], left_of(judged.findings, outcome))
+    report = report_of(judged, [*errors, *mended.errors], left_of(judged.findings, outcome))
     return Rehearsed(ended, judged, report, outcome, [])
 
 
@@ -154,7 +149,7 @@ def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequ
     return Report(found, [*judged.errors, *errors], unsafe, read=read_regular)
 
 
-def _repairs(judged: Judged) -> Repairs:
+def _repairs(judged: Judged) -> tuple[list[RepairedFile], list[SourceError]]:
     """The repairs of exactly what was seen to fail, in the files below the working folder."""
     files, errors = [], list[SourceError]()
     for file in judged.files:
@@ -167,7 +162,7 @@ def _repairs(judged: Judged) -> Repairs:
             files.append(repaired(file.source, due))
         except SourceError as error:
             errors.append(error)
-    return Repairs(files, errors)
+    return files, errors
 
 
 def _data(source: Source) -> bytes:

@@ -12,6 +12,7 @@ from html import escape
 from string import Template
 
 from tonumpy.findings import Finding, Fix
+from tonumpy.repair.rewrite import apply_edits
 from tonumpy.report import Report
 from tonumpy.report.parts.closing_words import summary_of_check
 from tonumpy.rules import all_rules
@@ -114,12 +115,9 @@ def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:
     first, last = fix.edits[0].start.row, fix.edits[-1].end.row
     starts = source.line_starts
     start, stop = starts[first - 1], starts[last] if last < len(starts) else len(source.text)
-    pieces, at = [], start
-    for edit in fix.edits:
-        pieces += [source.text[at : source.offset(edit.start)], edit.content]
-        at = source.offset(edit.end)
-    pieces.append(source.text[at:stop])
-    return first, _lines(source.text[start:stop]), _lines("".join(pieces))
+    after = apply_edits(source, fix.edits)
+    stop_after = len(after) - len(source.text) + stop
+    return first, _lines(source.text[start:stop]), _lines(after[start:stop_after])
 
 
 def _lines(text: str) -> list[str]:
