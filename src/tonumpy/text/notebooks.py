@@ -6,6 +6,7 @@ IPython understands is replaced row by row (see magics.py), what is no Python by
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from bisect import bisect_right
@@ -14,14 +15,12 @@ from os.path import abspath
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.findings import Cell, Edit, Position, SourceError
-from tonumpy.text.candidates import first_row, last_row
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import CodeCell, NotReadError, place, read_document, sources_in
 from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.source import Source, parse
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable, Sequence
 
     from tonumpy.findings import Explanation, Finding, Ground
@@ -36,11 +35,13 @@ _FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 
 
 class _Part(NamedTuple):
-    """A code cell as it stands in the module: its text, and the row there of the cell's first row."""
+    """A code cell as it stands in the module: its text, the row there of the cell's first row, and how many rows are
+    added before that."""
 
     cell: CodeCell
     text: str
     row: int
+    added: int
 
     def row_in_cell(self, row: int) -> int:
         return row - self.row + 1
@@ -88,15 +89,15 @@ class Notebook(Source):
     def _join(self, cells: Iterable[CodeCell]) -> None:
         parts, row = [], 1
         for cell in cells:
-            source = cell.source
+            source, added = cell.source, 0
             text = python_of(source)
             if text is None:
                 text = "\n" * len(_NEWLINE.findall(source))
             elif (first := _FIRST_CODE.search(text)) and first[1]:
                 text = f"if 1:\n{text}"  # as IPython, which takes the indentation away
-                row += 1
-            parts.append(_Part(cell, text, row))
-            row += len(_NEWLINE.findall(source)) + 1
+                added = 1
+            parts.append(_Part(cell, text, row + added, added))
+            row += added + len(_NEWLINE.findall(source)) + 1
         self._parts = parts
         self._rows = [part.row for part in parts]
         self.cell_rows = tuple(self._rows)
@@ -106,43 +107,30 @@ class Notebook(Source):
     @cached_property
     def tree(self) -> ast.Module:
         """The tree of the cells that can be parsed; the others are blanks of the same length from then on."""
-        tree = self._whole_tree()
-        if tree is None:
-            errors = [self._error_of(part) for part in self._parts]
-            self.skipped = tuple(error for error in errors if error is not None)
-            kept = zip(self._parts, errors, strict=True)
-            self.text = "".join(f"{part.text if error is None else _blank(part.text)}\n" for part, error in kept)
-            tree = self._whole_tree()
-        if tree is None:
-            raise SourceError(self.filename, "cannot be parsed: its cells do not form one module")
-        return tree
-
-    def _whole_tree(self) -> ast.Module | None:
-        """None where it cannot be parsed, or what begins in one cell ends in another."""
-        try:
-            tree = parse(self.text, self.filename)
-        except SourceError:
-            return None
-        is_whole = all(self._part_at(first_row(each)) is self._part_at(last_row(each)) for each in tree.body)
-        return tree if is_whole else None
-
-    def _error_of(self, part: _Part) -> SourceError | None:
-        try:
-            parse(part.text, "<cell>")  # Python would look up the row of an error in a file of that name
-        except SourceError as error:
-            row, column = error.position or (1, 1)
-            added = len(_NEWLINE.findall(part.text)) - len(_NEWLINE.findall(part.cell.source))
-            return SourceError(self.filename, error.reason, Position(max(row - added, 1), column), part.cell.number)
-        return None
+        body: list[ast.stmt] = []
+        errors, texts = [], []
+        for part in self._parts:
+            blank_rows = part.row - part.added - 1  # so that its nodes have their rows in the module
+            try:
+                # Python would look up the row of an error in a file of the notebook's name.
+                body += parse("\n" * blank_rows + part.text, "<cell>").body
+                texts.append(part.text)
+            except SourceError as error:
+                if isinstance(error.__cause__, RecursionError):
+                    note_cut_file(self.filename)
+                row, column = error.position or (1, 1)
+                place = Position(max(part.row_in_cell(row), 1), column)
+                errors.append(SourceError(self.filename, error.reason, place, part.cell.number))
+                texts.append(_NO_NEWLINE.sub(" ", part.text))
+        self.skipped = tuple(errors)
+        self.text = "".join(f"{text}\n" for text in texts)
+        return ast.Module(body, [])
 
     def _part_at(self, row: int) -> _Part:
         """The part that a row stands in; an indented cell has one more row before its own."""
         at = bisect_right(self._rows, row)
-        starts_here = at < len(self._parts) and self._parts[at].row == row + 1 and self._is_added(self._parts[at])
+        starts_here = at < len(self._parts) and self._parts[at].row - self._parts[at].added == row
         return self._parts[at if starts_here else max(at - 1, 0)]
-
-    def _is_added(self, part: _Part) -> bool:
-        return part.text.startswith("if 1:\n") and not part.cell.source.startswith("if 1:\n")
 
     def cell_at(self, row: int) -> tuple[int, int]:
         part = self._part_at(row)
@@ -308,10 +296,6 @@ def _is_of_python(metadata: object) -> bool:
 
 def _is_python(language: str) -> bool:
     return language.lower() in ("python", "ipython", "python3", "ipython3")
-
-
-def _blank(text: str) -> str:
-    return _NO_NEWLINE.sub(" ", text)
 
 
 def _offset(part: _Part, position: Position) -> int:
