@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.memory_regions import Overwritten, Side
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
 from tonumpy.engine.values.evidence import is_on_one_branch
+from tonumpy.facts import Certainty
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import quoted
-
-if TYPE_CHECKING:
-    from tonumpy.conversions import ImplicitConversion
-    from tonumpy.detectors.memory_regions import Overwritten, Side
-    from tonumpy.facts import Certainty
 
 # What to do where there is no fix that says it.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"

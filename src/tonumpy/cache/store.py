@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tonumpy.cache.packing import pack_error, pack_finding, unpack_error, unpack_finding
+from tonumpy.config import Settings
 from tonumpy.engine.names.folders import digest_of_names, most_bytes
-from tonumpy.engine.names.reads import ABSENT, NameSearch, Reads, digest_of, kind_of
+from tonumpy.engine.names.reads import ABSENT, Kind, NameSearch, Reads, ReadSet, digest_of, kind_of
 from tonumpy.engine.names.repository import Searched
+from tonumpy.findings import Finding, SourceError
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from tonumpy.config import Settings
-    from tonumpy.engine.names.reads import Kind, ReadSet
-    from tonumpy.findings import Finding, SourceError
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS owner (token TEXT);

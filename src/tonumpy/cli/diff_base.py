@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from tonumpy.boundary.git_objects import Repository, RepositoryError
 from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.config import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.findings import Finding
-    from tonumpy.report import Report
+from tonumpy.findings import Finding
+from tonumpy.report import Report
 
 _HUNK = re.compile(rb"^@@ -[0-9,]+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _AS_THEY_ARE = ("--no-ext-diff", "--no-textconv", "--no-color", "--text", "--unified=0", "--ignore-cr-at-eol")

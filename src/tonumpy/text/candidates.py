@@ -5,21 +5,17 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from tonumpy.findings import Position
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE, UNBOUND
+from tonumpy.text.source import Source
 from tonumpy.text.syntax import children_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, TypeVar
-
-    from tonumpy.findings import Position
-    from tonumpy.text.source import Source
-
-    _Statement = TypeVar("_Statement", bound=ast.stmt)
+_Statement = TypeVar("_Statement", bound=ast.stmt)
 
 # From Python 3.14 on there are templates, too.
 _STRINGS = (ast.JoinedStr, getattr(ast, "TemplateStr", ast.JoinedStr))

@@ -9,22 +9,17 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Literal
-
-    Catches = Callable[[ast.expr], bool]
-    Path = Sequence[ast.AST]
-    # "wanted": the code fails without the error; "answered": the error is the only use of the call; "made good": the
-    # handler converts in another way; "dropped": the program goes on without it.
-    Treatment = Literal["wanted", "answered", "made good", "dropped"]
+Catches = Callable[[ast.expr], bool]
+Path = Sequence[ast.AST]
+Treatment = Literal["wanted", "answered", "made good", "dropped"]
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
 OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
