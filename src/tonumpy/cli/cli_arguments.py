@@ -1,17 +1,21 @@
-"""Parses the arguments of the command; what is wrong there is a ConfigError that names the option."""
+"""Parses the arguments of the command, and makes the configuration of a run of them, which stands over pyproject.toml.
+
+An option that is wrong is a ConfigError that names it.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NoReturn
 
 from tonumpy.cli.standard_streams import write
-from tonumpy.config import Choices, ConfigError, read_inline
+from tonumpy.config import Choices, ConfigError, Configuration, overlay, read_inline
 from tonumpy.findings import CONFIDENCES, LINKS, STYLES
 from tonumpy.formats import format_names, read_format
 from tonumpy.globs import Exclude, FileIgnores, split_at_commas
-from tonumpy.setting_values import read_codes, read_file_ignores, read_globs, read_jobs
+from tonumpy.setting_values import CHOSEN, read_codes, read_file_ignores, read_globs, read_jobs
 
 _EXIT_CODES = """\
 exit codes:
@@ -47,6 +51,29 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         given = arguments.config or ()
         arguments.config, arguments.said = _file_of(given), [each for each in given if not isinstance(each, str)]
     return arguments
+
+
+def configuration_of(arguments: argparse.Namespace) -> Configuration:
+    """Read once a run."""
+    if "configuration" not in arguments:
+        said = reduce(overlay, (*arguments.said, _choices(arguments)))
+        arguments.configuration = Configuration(said, arguments.config, arguments.isolated)
+    found: Configuration = arguments.configuration
+    return found
+
+
+def _choices(arguments: argparse.Namespace) -> Choices:
+    """The choices of the command line; not every command has every option."""
+    given = {name: value for name, value in vars(arguments).items() if name in CHOSEN and value is not None}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+
+
+def reads_stdin(arguments: argparse.Namespace) -> bool:
+    if "-" in arguments.paths and len(arguments.paths) > 1:
+        raise ConfigError("`-` (standard input) cannot be combined with other paths")
+    if arguments.stdin_filename is not None and arguments.paths not in ([], ["-"]):
+        raise ConfigError("--stdin-filename needs standard input (`-`) as the only path")
+    return arguments.paths == ["-"] or arguments.stdin_filename is not None
 
 
 def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, _Parser]]:

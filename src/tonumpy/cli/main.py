@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from tonumpy.boundary.signals import current, raised
 from tonumpy.cli import standard_streams
-from tonumpy.cli.asked import configuration_of, reads_stdin
-from tonumpy.cli.cli_arguments import parse_arguments
+from tonumpy.cli.cli_arguments import configuration_of, parse_arguments, reads_stdin
 from tonumpy.cli.disk import read
 from tonumpy.cli.files import find_files, is_kept_out
 from tonumpy.cli.standard_streams import StreamError

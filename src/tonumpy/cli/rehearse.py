@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonumpy.cli import standard_streams
-from tonumpy.cli.asked import configuration_of
+from tonumpy.cli.cli_arguments import configuration_of
 from tonumpy.cli.disk import write_text
 from tonumpy.cli.mending import left_of, mend, outcome_of
 from tonumpy.cli.outcomes import Change

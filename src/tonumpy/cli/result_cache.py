@@ -12,7 +12,7 @@ from tonumpy.boundary.output import open_new
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.cache.store import Kept, Store
 from tonumpy.cli import standard_streams
-from tonumpy.cli.asked import configuration_of
+from tonumpy.cli.cli_arguments import configuration_of
 from tonumpy.cli.outcomes import Outcome, Task
 from tonumpy.config import ConfigError, Configuration, Settings
 from tonumpy.engine.names.reads import digest_of

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from tonumpy.cli import standard_streams
-from tonumpy.cli.asked import configuration_of
+from tonumpy.cli.cli_arguments import configuration_of
 from tonumpy.cli.diff_base import DiffBase, diff_base
 from tonumpy.cli.disk import read
 from tonumpy.cli.silences import Silences, without_silences
