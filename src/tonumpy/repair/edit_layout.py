@@ -107,11 +107,8 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         return (Edit(start, source.node_end(operation.subject), "detach()"),)
     if isinstance(operation, RemoveLink):
         return _remove_link(operation, source)
-    if isinstance(operation, Convert):
-        return _convert(operation, source)
-    if isinstance(operation, AddCopy):
-        end = source.node_end(operation.subject)
-        return (Edit(end, end, f".{operation.method}()"),)
+    if isinstance(operation, (Convert, AddCopy)):
+        return _append_links(operation, source)
     if isinstance(operation, ReplaceFunction):
         return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), operation.name),)
     if isinstance(operation, DropArgument):
@@ -147,7 +144,7 @@ def _extent(node: ast.expr | ast.keyword, source: Source) -> tuple[int, int]:
     return source.offset(ends[0]), source.offset(ends[1])
 
 
-def _convert(operation: Convert, source: Source) -> tuple[Edit, ...]:
+def _append_links(operation: Convert | AddCopy, source: Source) -> tuple[Edit, ...]:
     argument = operation.subject
     start, end = source.node_start(argument), source.node_end(argument)
     if isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):

@@ -113,6 +113,10 @@ class AddCopy(NamedTuple):
     method: Literal["copy", "clone"]
 
     @property
+    def links(self) -> str:
+        return f".{self.method}()"
+
+    @property
     def made(self) -> ast.expr:
         return _called(self.subject, self.method)
 
