@@ -27,7 +27,6 @@ FIX_ALL = "source.fixAll.tonumpy"
 FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"
 
 _PAUSE = 0.2  # seconds that a document must have been left alone: a burst of keys is checked once
-_INSTANT = 0.02  # seconds in which a request may be cancelled
 _SUFFIXES = {"safe": "", "unsafe": ", unsafe"}
 _SEVERITIES = ("error", "warning", "note")  # which the protocol counts from 1
 _CELLS = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])
@@ -67,7 +66,6 @@ class Server(LanguageServer):
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
             notebook_document_sync=types.NotebookDocumentSyncOptions([_CELLS], save=True),
         )
-        self.options: object = None
         self.is_told_to_stop = False
         self._said: Choices = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
@@ -88,10 +86,9 @@ class Server(LanguageServer):
         try:
             # The path that is given is that of a file in the folder to which the settings are relative.
             self._said = read_table(settings, os.path.join(root, "the editor's settings"))
+            self.forget()
         except ConfigError as error:
             self._complain(str(error))
-        else:
-            self.forget()
 
     def forget(self) -> None:
         """Drop what was read of files and settings, and check all that is open again."""
@@ -112,11 +109,6 @@ class Server(LanguageServer):
             self._waiting[uri].cancel()
         self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri))
 
-    def closed(self, uri: str, *documents: str) -> None:
-        if uri in self._waiting:
-            self._waiting.pop(uri).cancel()
-        self.withdraw(*documents)
-
     def withdraw(self, *documents: str) -> None:
         """Take back what was told of documents."""
         for each in documents:
@@ -125,7 +117,7 @@ class Server(LanguageServer):
     async def current(self, uri: str) -> _Checked | None:
         """The open document or notebook with this address, or with a cell of this address, as it was checked; None if
         it is not open, or its settings are wrong."""
-        await asyncio.sleep(_INSTANT)
+        await asyncio.sleep(0.02)  # in which a request may be cancelled
         notebook = self.workspace.get_notebook_document(notebook_uri=uri)
         notebook = notebook or self.workspace.get_notebook_document(cell_uri=uri)
         addresses = [uri]
@@ -156,9 +148,9 @@ class Server(LanguageServer):
             errors = (error,)
         except RecursionError:
             errors = (SourceError(path, "cannot be checked: nested too deeply"),)
-        errors = (*errors, *source.skipped)
-        self._checked[path] = _Checked(path, is_notebook, documents, texts, source, found, errors)
-        return self._checked[path]
+        checked = _Checked(path, is_notebook, documents, texts, source, found, (*errors, *source.skipped))
+        self._checked[path] = checked
+        return checked
 
     async def _publish(self, uri: str) -> None:
         await asyncio.sleep(_PAUSE)
@@ -268,8 +260,9 @@ def _page(explained: Explanation, findings: Sequence[Finding], source: Source) -
 def serve() -> bool:
     """Answer one editor on standard input and output until it is gone. True if it has said goodbye before."""
     server = Server()
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK])
     for name, answer in _ANSWERS.items():
-        server.feature(name, _OPTIONS.get(name))(answer)
+        server.feature(name, kinds if name == types.TEXT_DOCUMENT_CODE_ACTION else None)(answer)
     server.start_io()
     return server.is_told_to_stop
 
@@ -292,8 +285,7 @@ def _cells_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) ->
 
 # pygls gives the server for a parameter that is called `ls`.
 _ANSWERS: dict[str, Callable[[Server, Any], object]] = {
-    types.INITIALIZE: lambda ls, params: setattr(ls, "options", params.initialization_options),
-    types.INITIALIZED: lambda ls, _: ls.configure(ls.options),
+    types.INITIALIZE: lambda ls, params: ls.configure(params.initialization_options),
     types.SHUTDOWN: lambda ls, *_: setattr(ls, "is_told_to_stop", True),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: lambda ls, params: ls.configure(params.settings),
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda ls, _: ls.forget(),
@@ -302,14 +294,11 @@ _ANSWERS: dict[str, Callable[[Server, Any], object]] = {
     types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.changed(params.text_document.uri),
     types.TEXT_DOCUMENT_DID_CHANGE: lambda ls, params: ls.changed(params.text_document.uri),
     types.TEXT_DOCUMENT_DID_SAVE: lambda ls, _: ls.forget(),
-    types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.closed(params.text_document.uri, params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.withdraw(params.text_document.uri),
     types.NOTEBOOK_DOCUMENT_DID_OPEN: lambda ls, params: ls.changed(params.notebook_document.uri),
     types.NOTEBOOK_DOCUMENT_DID_CHANGE: _cells_changed,
     types.NOTEBOOK_DOCUMENT_DID_SAVE: lambda ls, _: ls.forget(),
-    types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda ls, params: ls.closed(
-        params.notebook_document.uri, *(each.uri for each in params.cell_text_documents)
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda ls, params: ls.withdraw(
+        *(each.uri for each in params.cell_text_documents)
     ),
-}
-_OPTIONS = {
-    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK])
 }
