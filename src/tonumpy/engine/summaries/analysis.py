@@ -39,7 +39,7 @@ from tonumpy.facts import Fact
 MAX_DEPTH = 5  # of calls that are followed
 MAX_NESTED = 16  # of bodies that are run for each other, attributes and global names included
 FUEL = 2000  # statements that may be run for one body that is asked about, outside it
-SHALLOW_FUEL = 400
+SHALLOW_FUEL = 150
 STATEMENTS_PER_FUEL = 10  # of a script
 SHALLOW_DEPTH = 3
 _TRANSPARENT = frozenset(
