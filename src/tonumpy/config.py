@@ -105,15 +105,19 @@ class Settings(NamedTuple):
 
 def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     """True if the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
-    kinds = kinds_in(data)
-    if not kinds or "receivers" in kinds:
-        return bool(kinds)
-    from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
+    judged = set[str]()
+    for kind in kinds_in(data):
+        if kind == "receivers":
+            return True
+        if not judged:
+            from tonumpy.rules import all_rules  # saves start-up where no rule is asked for
 
-    chosen = settings()
-    if "risks" in kinds and chosen.sinks:
-        kinds.add("arguments")
-    return any(chosen.selects(rule) and not kinds.isdisjoint(rule.judges) for rule in all_rules())
+            chosen = settings()
+            judged = {each for rule in all_rules() if chosen.selects(rule) for each in rule.judges}
+            judged |= {"risks"} if chosen.sinks and "arguments" in judged else set()
+        if kind in judged:
+            return True
+    return False
 
 
 def _weight(code: str, beginnings: Iterable[str]) -> int:

@@ -217,7 +217,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
 def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
     """The selected rules by what they judge, for what the text may hold."""
-    kinds = kinds_in(source.text)
+    kinds = set(kinds_in(source.text))
     if "risks" in kinds and settings.sinks:
         kinds.add("arguments")
     selected = [rule for rule in all_rules() if settings.selects(rule)]
