@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import Strength
 from tonumpy.findings import Finding, Ground, Position, RepairStyle, Sureness
-from tonumpy.observed.observed_conversions import Seen
 from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.given_values import is_tensor_on_every_path
 from tonumpy.repair.operations import Convert, Operation, compose
@@ -21,6 +20,9 @@ from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES
 from tonumpy.text.tree_paths import path_to
 from tonumpy.text.wanted_errors import WantedErrors
+
+if TYPE_CHECKING:
+    from tonumpy.observed.observed_conversions import Seen  # else each check would import it: start-up
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, *SCOPES)
 _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or whose fix takes an error away
