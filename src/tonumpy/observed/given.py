@@ -4,6 +4,7 @@ what held the tensor in the run."""
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.engine.knowledge.chains import chain_of
@@ -38,38 +39,32 @@ class Given(NamedTuple):
     is_sure: bool
 
 
-class _Argument(NamedTuple):
-    node: ast.expr
-    position: int | None
-    name: str | None
-
-
 def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> list[Given]:
     """Nothing where it cannot be told which it is; several where a list is written out that has them."""
-    arguments = list(_arguments(call))
+    arguments = list(_arguments(call, seen))
     named = dict(held)
-    for argument in arguments:
-        kind = _kind_of(argument.node, named)
+    for node, _ in arguments:
+        kind = _kind_of(node, named)
         if kind is not None:
-            return _within(argument.node, kind, named)
+            return _within(node, kind, named)
     converting = None if consumer is None else {id(each.node) for each in converting_arguments(call, consumer)}
-    left = [each for each in arguments if _may_hold(each.node, named)]
+    left = [each for each in arguments if _may_hold(each[0], named)]
     if converting:
-        left = [each for each in left if id(each.node) in converting]
+        left = [each for each in left if id(each[0]) in converting]
     if len(left) != 1:
         return []
-    value = _value(left[0], seen)
+    node, value = left[0]
     is_list = isinstance(value, Sequence) and is_surely_tensor(value.element)
     kind = "items" if is_list else "itself" if is_surely_tensor(value) else named.get("", "")
-    return _within(left[0].node, kind, named)
+    return _within(node, kind, named)
 
 
 def is_known(call: ast.Call, node: ast.expr, seen: Observation | None) -> bool:
     """True if the text shows that what a call converts, an argument or what is in one, is a tensor on every path: a
     run does not see that an array came there at other times."""
-    for argument in _arguments(call):
-        value, parts = _value(argument, seen), _parts(argument.node)
-        if argument.node is node or node in parts:
+    for argument, value in _arguments(call, seen):
+        parts = _parts(argument)
+        if argument is node or node in parts:
             items = value.items if isinstance(value, Sequence) else None
             if node in parts and items is not None and len(items) == len(parts):
                 return is_surely_tensor(items[parts.index(node)])
@@ -91,14 +86,15 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return node.values if isinstance(node, ast.Dict) else []
 
 
-def _arguments(call: ast.Call) -> Iterator[_Argument]:
-    for position, node in enumerate(call.args):
-        if isinstance(node, ast.Starred):
-            break
-        yield _Argument(node, position, None)
+def _arguments(call: ast.Call, seen: Observation | None) -> Iterator[tuple[ast.expr, Value | None]]:
+    """The arguments before any that is starred, and those with a name, each with what the text knows of it."""
+    given = itertools.takewhile(lambda node: not isinstance(node, ast.Starred), call.args)
+    yield from zip(
+        given, itertools.chain(seen.arguments.positional if seen else (), itertools.repeat(None)), strict=False
+    )
     for keyword in call.keywords:
         if keyword.arg is not None:
-            yield _Argument(keyword.value, None, keyword.arg)
+            yield keyword.value, seen.arguments.named_value(keyword.arg) if seen else None
 
 
 def _within(node: ast.expr, kind: str, named: dict[str, str]) -> list[Given]:
@@ -129,15 +125,6 @@ def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
     if isinstance(node, (ast.List, ast.Tuple)):
         return any(_may_hold(part, named) for part in node.elts)
     return not isinstance(node, _NO_TENSORS)
-
-
-def _value(argument: _Argument, seen: Observation | None) -> Value | None:
-    if seen is None:
-        return None
-    if argument.name is not None:
-        return seen.arguments.named_value(argument.name)
-    positional, position = seen.arguments.positional, argument.position
-    return positional[position] if position is not None and position < len(positional) else None
 
 
 def mixed_in(

@@ -179,15 +179,11 @@ def _unpacked(said: dict[str, Any]) -> Entry:
     observed = refused or passed
     if observed is None or said["what"] not in _WHATS:
         raise ValueError("an entry that says nothing")
-    spot = Spot(int(said["row"]), *(_number(said[name]) for name in Spot._fields[1:]))
+    spot = Spot(int(said["row"]), *(None if said[name] is None else int(said[name]) for name in Spot._fields[1:]))
     held = tuple(tuple((str(name), str(kind)) for name, kind in names) for names, _ in said["held"])
     bit = None if said["bit"] is None else str(said["bit"])
     sighting = Sighting(spot, said["what"], bool(said["method"]), refused is not None, bit, observed, held, passed)
     return Entry(str(said["line"]), int(said["indentation"]), sighting)
-
-
-def _number(said: object) -> int | None:
-    return None if said is None else int(said)  # type: ignore[call-overload]
 
 
 def _unpacked_observed(said: dict[str, Any] | None) -> Observed | None:

@@ -106,16 +106,12 @@ class Sites:
         placed = [each for each in self.candidates if is_at(each.call, spot)]
         if placed:
             return placed[0]
-        near = self.in_row(spot.row)
+        near = [each for each in self.candidates if is_in_row(each.call, spot.row)]
         if spot.column is not None:
             near = [each for each in near if each.is_unbound]  # `list(map(torch.Tensor.numpy, xs))` runs in `list`
         elif len(near) > 1:
             near = [each for each in near if not has_complete_chain(each)]
         return near[0] if len(near) == 1 else None
-
-    def in_row(self, row: int) -> list[Candidate]:
-        """All calls of `.numpy()` there."""
-        return [each for each in self.candidates if is_in_row(each.call, row)]
 
     def operation(self, spot: Spot) -> Site | OperationSite | None:
         """The call of a function there, or the operator or index; None where only the row is known, and several are."""

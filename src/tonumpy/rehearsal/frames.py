@@ -163,13 +163,9 @@ def is_own(filename: str) -> bool:
     path = os.path.abspath(filename)
     if any(part in path for part in (*_INSTALLED, _WRITTEN_BY_TORCH)) or path.startswith(_library_folders()):
         return False
-    return os.path.isfile(path) and (path == _program() or not lies_in_foreign(path))
-
-
-def _program() -> str | None:
-    """Is named, so it is the user's wherever it lies."""
-    named = getattr(sys.modules.get("__main__"), "__file__", None)
-    return None if named is None else os.path.abspath(named)
+    named = getattr(sys.modules.get("__main__"), "__file__", None)  # the program is the user's wherever it lies
+    is_program = named is not None and path == os.path.abspath(named)
+    return os.path.isfile(path) and (is_program or not lies_in_foreign(path))
 
 
 @functools.cache

@@ -166,11 +166,9 @@ def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
     found: dict[str, list[Sighting]] = {}
     for (path, spot, what, is_method), each_time in places.items():
         found.setdefault(path, []).append(_sighting(spot, what, each_time, is_method=is_method))
-    return {path: sorted(found[path], key=_order) for path in sorted(found)}
-
-
-def _order(sighting: Sighting) -> tuple[int, ...]:
-    return tuple(-1 if part is None else part for part in sighting.spot)
+    for several in found.values():
+        several.sort(key=lambda each: [-1 if part is None else part for part in each.spot])
+    return dict(sorted(found.items()))
 
 
 def _sighting(spot: Spot, what: What, events: list[Event], *, is_method: bool) -> Sighting:

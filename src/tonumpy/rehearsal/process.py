@@ -56,7 +56,8 @@ def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, 
             with open(mark, encoding="utf-8") as stream:
                 raise CannotRunError(stream.read())
         run = read_run(folder)
-        return Ended(run, _how(run, code), code)
+        ended = f"ended with {run.ended or f'exit code {code}'}"
+        return Ended(run, ended if code >= 0 else f"was ended by {signal.Signals(-code).name}", code)
 
 
 def _parted(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -90,9 +91,3 @@ def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _how(run: Run, code: int) -> str:
-    if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"ended with {run.ended or f'exit code {code}'}"

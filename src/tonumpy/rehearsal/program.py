@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import NoReturn
 
-    from tonumpy.rehearsal.following import Ending
-    from tonumpy.rehearsal.spool import Recorder
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
@@ -49,9 +47,11 @@ def main(arguments: list[str]) -> None:
     atexit.register(ending.end)
     try:
         run = _prepared(arguments[1:])
-        recorder = _begun(ending, arguments[0])
+        recorder = ending.begin(arguments[0], is_first=True)
     except NotStartedError as error:
         _give_up(order.folder, str(error))
+    except ImportError as error:
+        _give_up(order.folder, f"a rehearsal runs on your own torch, and there is none: {error}")
 
     def note(ended: str, failure: object) -> None:
         if os.getpid() == process:  # and not a fork of it
@@ -60,7 +60,8 @@ def main(arguments: list[str]) -> None:
     try:
         run()
     except SystemExit as error:
-        note(f"exit code {_code(error)}", failure_of(error))
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        note(f"exit code {code}", failure_of(error))
         raise
     except BaseException as error:
         failure = failure_of(error)
@@ -76,14 +77,6 @@ def main(arguments: list[str]) -> None:
         else:
             sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
-
-
-def _begun(ending: Ending, text: str) -> Recorder:
-    """The stand-in in place, for this process and for those that it starts."""
-    try:
-        return ending.begin(text, is_first=True)
-    except ImportError as error:
-        raise NotStartedError(f"a rehearsal runs on your own torch, and there is none: {error}") from error
 
 
 def _prepared(words: list[str]) -> Callable[[], None]:
@@ -179,12 +172,6 @@ def _runner(code: CodeType, path: str, spec: object) -> Callable[[], None]:
             exec(code, module.__dict__)
 
     return run
-
-
-def _code(error: SystemExit) -> object:
-    if error.code is None:
-        return 0
-    return error.code if isinstance(error.code, int) else 1
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

@@ -95,8 +95,9 @@ def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
     One that its user ends is not broken, and one that stops at each refused conversion goes on to the next.
     """
     failure = again.run.failure
+    is_interrupted = again.code == _INTERRUPTED or -again.code in _INTERRUPTS
     is_next = stops and failure is not None and failure.kind in ("TypeError", "RuntimeError")
-    return again.code != 0 and not _is_interrupted(again) and not is_next and _end(first) != _end(again)
+    return again.code != 0 and not is_interrupted and not is_next and _end(first) != _end(again)
 
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
@@ -112,10 +113,6 @@ def how_it_ended(ended: Ended) -> str:
         return ended.how
     place = "" if failure.place is None else f" at {os.path.relpath(failure.place[0])}:{failure.place[1]}"
     return f"raised {failure.kind}{place}"
-
-
-def _is_interrupted(ended: Ended) -> bool:
-    return ended.code == _INTERRUPTED or (ended.code < 0 and -ended.code in _INTERRUPTS)
 
 
 def _end(ended: Ended) -> tuple[int, str, str]:

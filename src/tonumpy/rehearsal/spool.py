@@ -61,24 +61,23 @@ def read_run(folder: str) -> Run:
         if name.startswith("events-"):
             first = len(events)
             for told in _lines(os.path.join(folder, name)):
-                if isinstance(told, int):
-                    number = first + told
-                    if first <= number < len(events):
-                        events[number] = events[number]._replace(times=events[number].times + 1)
-                elif isinstance(told, list):
-                    events.append(event_of(told))
-                elif "problem" in told:
-                    problems[str(told["problem"])] = None
-                elif "missed" in told:
-                    missed.append((told["missed"][0], told["missed"][1]))
-                elif "process" in told:  # one that becomes another program is known already
-                    processes[told["process"]] = processes.get(told["process"], False) or told["is_first"]
-                elif "files" in told:
-                    files.update(told["files"])
-                elif "ended" in told:
-                    ended = told["ended"]
-                    kind, place = told["failure"]
-                    failure = Failure(kind, None if place is None else (place[0], place[1]))
+                match told:
+                    case int(number):
+                        if first <= first + number < len(events):
+                            again = events[first + number]
+                            events[first + number] = again._replace(times=again.times + 1)
+                    case list():
+                        events.append(event_of(told))
+                    case {"problem": problem}:
+                        problems[str(problem)] = None
+                    case {"missed": [command, reason]}:
+                        missed.append((command, reason))
+                    case {"process": process, "is_first": is_first}:  # what becomes another program is known already
+                        processes[process] = processes.get(process, False) or is_first
+                    case {"files": names}:
+                        files.update(names)
+                    case {"ended": ended, "failure": [kind, place]}:
+                        failure = Failure(kind, None if place is None else (place[0], place[1]))
     children = list(processes.values()).count(False)
     return Run(tuple(events), tuple(sorted(files)), ended, tuple(problems), failure, children, tuple(missed))
 

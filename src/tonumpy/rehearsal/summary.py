@@ -28,7 +28,8 @@ def summary_of(
     """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
     they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
     for it, that is named alone."""
-    lines = [*_problems(run), *_processes(run)]
+    lines = [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
+    lines += _processes(run)
     has_raised = run.failure is not None and bool(run.failure.kind) and not report.findings
     if how and has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
         lines.append(f"The program {visible(how)}.")
@@ -93,10 +94,6 @@ def _offer(report: Report, *, is_asked: bool) -> list[str]:
     more = sum(is_fixable(finding, unsafe=True) for finding in report.findings) - now
     lines = [f"[*] {now} repairable with `--fix`."] if now and not is_asked else []
     return [*lines, f"{more} more with `--fix --unsafe-fixes`."] if more else lines
-
-
-def _problems(run: Run) -> list[str]:
-    return [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
 
 
 def _processes(run: Run) -> list[str]:

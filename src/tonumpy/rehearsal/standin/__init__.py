@@ -27,12 +27,11 @@ from tonumpy.rehearsal.standin import (
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.marks import STATE
-from tonumpy.rehearsal.standin.masks import Masks
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports
-from tonumpy.rehearsal.standin.tensors_as_keys import Taken
+from tonumpy.rehearsal.standin.tensors_as_values import Masks, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,17 +14,8 @@ import torch.utils.checkpoint
 from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
-from tonumpy.rehearsal.standin.marks import (
-    STATE,
-    UNKNOWN,
-    Base,
-    Tensor,
-    holder_of,
-    mark_of,
-    put,
-    put_all,
-    tensors_in,
-)
+from tonumpy.rehearsal.standin import marks
+from tonumpy.rehearsal.standin.marks import STATE, Tensor, mark_of, put, tensors_in
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.operators import Look
@@ -65,7 +56,7 @@ def _patch_engine(patches: Patches, look: Look) -> None:
             if isinstance(each, Tensor) and isinstance(gradient, Tensor):
                 look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
         stack = STATE.here.backward
-        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
+        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else marks.UNKNOWN))
         try:
             results = run(outputs, *args, **kwargs)
         finally:
@@ -82,14 +73,14 @@ def _patch_engine(patches: Patches, look: Look) -> None:
 
 
 def _patch_gradients(patches: Patches) -> None:
-    grad, register = Base.grad, Tensor.register_hook
+    grad, register = marks.Base.grad, Tensor.register_hook
     get = grad.__get__
 
     def grad_of(self: Any) -> Any:
         found = get(self)
         if found is not None:
-            holder = holder_of(found)
-            if holder.mark is UNKNOWN:
+            holder = marks.holder_of(found)
+            if holder.mark is marks.UNKNOWN:
                 holder.mark = mark_of(self)
         return found
 
@@ -99,7 +90,7 @@ def _patch_gradients(patches: Patches) -> None:
 
         @functools.wraps(hook)
         def marking(found: Any) -> Any:
-            put_all(found, mark)
+            marks.put_all(found, mark)
             return hook(found)
 
         return register(self, marking)

@@ -21,7 +21,6 @@ from tonumpy.rehearsal.standin.marks import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
     from tonumpy.rehearsal.standin.patches import Patches
 
@@ -189,8 +188,9 @@ def _of_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -
     if "out" in kwargs:
         return plain
     found = with_tensor(plain, function, inputs, kwargs)
-    frame = innermost()
-    return tensor_of(found) if frame is not None and _is_operator(frame) else found
+    frame = innermost()  # at an operator or a comparison, and not at a call
+    is_operator = any(frame and node_at(frame, kind) for kind in (ast.BinOp, ast.Compare, ast.AugAssign))
+    return tensor_of(found) if is_operator else found
 
 
 def _of_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -223,8 +223,3 @@ def _take(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -
 def _as_asked(tensor: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
     del options
     return tensor.to(device=device or tensor.device, dtype=dtype or tensor.dtype)
-
-
-def _is_operator(frame: FrameType) -> bool:
-    """True if it is at an operator or a comparison, and not at a call."""
-    return any(node_at(frame, kind) is not None for kind in (ast.BinOp, ast.Compare, ast.AugAssign))

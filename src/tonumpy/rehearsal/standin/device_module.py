@@ -11,7 +11,7 @@ import torch
 import torch.cuda.nccl
 
 from tonumpy.rehearsal.standin import streams
-from tonumpy.rehearsal.standin.marks import STATE, mark_of, on_device
+from tonumpy.rehearsal.standin.marks import STATE, mark_of
 from tonumpy.rehearsal.standin.streams import Event, Stream
 
 if TYPE_CHECKING:
@@ -59,18 +59,6 @@ class _Silent:
         return _constant(0)
 
 
-def _patch_libraries(patches: Patches) -> None:
-    """Let them answer until `patches` are restored."""
-    patches.replace(torch.backends.cudnn, "is_available", lambda: True)
-    patches.replace(torch.backends.cudnn, "version", lambda: _CUDNN)
-    patches.replace(torch.backends.cuda, "cufft_plan_cache", _Silent())
-    patches.replace(torch.cuda.nccl, "version", lambda: _NCCL)
-    patches.replace(torch.cuda.nccl, "is_available", lambda tensors: False)  # noqa: ARG005
-    patches.replace(torch.cuda, "cudart", _Silent)
-    if torch.version.cuda is None:
-        patches.replace(torch.version, "cuda", _CUDA)
-
-
 def answers() -> dict[str, Any]:
     """The answers of the device's module: a function or class for each of its names. Memory is not counted."""
     values: dict[str, Any] = dict.fromkeys(_NOTHING) | dict.fromkeys(_ZERO, 0)
@@ -95,8 +83,8 @@ def answers() -> dict[str, Any]:
         "get_device_properties": _checked(Properties()),
         "get_device_name": _checked(Properties.name),
         "get_device_capability": _checked((Properties.major, Properties.minor)),
-        "is_available": _is_available,
-        "device_count": _count,
+        "is_available": lambda: STATE.count > 0,
+        "device_count": lambda: STATE.count,
         "init": STATE.begin_device,
         "_lazy_init": STATE.begin_device,
         "set_device": _set_device,
@@ -113,14 +101,6 @@ def answers() -> dict[str, Any]:
         "synchronize": streams.synchronize,
     }
     return found | _seeds()
-
-
-def _is_available() -> bool:
-    return STATE.count > 0
-
-
-def _count() -> int:
-    return STATE.count
 
 
 def _checked(value: Any) -> Callable[..., Any]:
@@ -152,25 +132,26 @@ def _set_device(device: Any) -> None:
         STATE.here.number = number
 
 
-class _Device(on_device):
-    """`with torch.cuda.device(...)`."""
+class _Device:
+    """`with torch.cuda.device(...)`: the current device of the thread; None and -1 change nothing."""
 
     def __init__(self, device: Any = None) -> None:
         self.idx = -1 if device is None else device if isinstance(device, Integral) else torch.device(device).index
         self._wanted = device
-        super().__init__(None)
 
     def __enter__(self) -> None:
-        self._number = _number(self._wanted)
-        super().__enter__()
+        self._former = STATE.here.number
+        _set_device(self._wanted)
+
+    def __exit__(self, *error: object) -> None:
+        STATE.here.number = self._former
 
 
-class _DeviceOf(on_device):
+class _DeviceOf(_Device):
     """`with torch.cuda.device_of(tensor)`."""
 
     def __init__(self, obj: Any) -> None:
-        place = mark_of(obj).place if isinstance(obj, torch.Tensor) else None
-        super().__init__(None if place is None else place.index)
+        super().__init__(mark_of(obj).place.index if isinstance(obj, torch.Tensor) else None)
 
 
 def _seeds() -> dict[str, Any]:
@@ -205,8 +186,6 @@ def patch(patches: Patches) -> None:
                 patches.replace(owner, name, answer)
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Silent())
-    if STATE.kind == "cuda":
-        _patch_libraries(patches)
     if STATE.kind != "mps":
         for name, kind in (("Stream", Stream), ("Event", Event)):
             if hasattr(torch, name):
@@ -215,7 +194,7 @@ def patch(patches: Patches) -> None:
         accelerator = torch.device(STATE.kind)
         patches.replace(torch._C, "_get_accelerator", lambda check=False: accelerator)  # noqa: ARG005
     _patch_groups(patches)
-    _patch_backends(patches)
+    _patch_libraries(patches)
     _patch_accelerator(patches, found)
 
 
@@ -240,7 +219,8 @@ def _patch_groups(patches: Patches) -> None:
     patches.replace(torch._C, "_group_tensors_by_device_and_dtype", grouped)
 
 
-def _patch_backends(patches: Patches) -> None:
+def _patch_libraries(patches: Patches) -> None:
+    """Let them answer until `patches` are restored."""
     cudnn = torch.backends.cudnn
     acceptable = cudnn.is_acceptable
     # It would warn of a device that cuDNN was not built for. Nothing follows from the answer but that.
@@ -249,6 +229,18 @@ def _patch_backends(patches: Patches) -> None:
     for name in ("is_built", "is_available"):
         if name in vars(backend or object):
             patches.replace(backend, name, _constant(True))
+    if STATE.kind != "cuda":
+        return
+    for owner, name, value in (
+        (cudnn, "is_available", _constant(True)),
+        (cudnn, "version", _constant(_CUDNN)),
+        (torch.backends.cuda, "cufft_plan_cache", _Silent()),
+        (torch.cuda.nccl, "version", _constant(_NCCL)),
+        (torch.cuda.nccl, "is_available", _constant(False)),
+        (torch.cuda, "cudart", _Silent),
+        (torch.version, "cuda", torch.version.cuda or _CUDA),
+    ):
+        patches.replace(owner, name, value)
 
 
 def _patch_accelerator(patches: Patches, found: dict[str, Any]) -> None:

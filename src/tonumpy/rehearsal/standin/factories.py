@@ -12,21 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.utils._device as default_device
 
-from tonumpy.rehearsal.standin.marks import (
-    CPU,
-    HOST,
-    STATE,
-    Base,
-    Tensor,
-    holder_of,
-    is_pretended,
-    mark_of,
-    note_origin,
-    on,
-    put,
-    put_all,
-    tensors_in,
-)
+from tonumpy.rehearsal.standin import marks
+from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
 
 if TYPE_CHECKING:
@@ -113,8 +100,8 @@ def patch(patches: Patches, devices: int) -> None:
         if place is not None:
             kwargs["device"] = CPU
         made = make(*args, **kwargs)
-        put(made, HOST if place is None else on(place))
-        return note_origin(made, "made")
+        marks.put(made, marks.HOST if place is None else marks.on(place))
+        return marks.note_origin(made, "made")
 
     patches.replace(Tensor, "__new__", staticmethod(__new__))
     patches.replace(Tensor, "pin_memory", _pinned)
@@ -130,27 +117,30 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def make(*args: Any, **kwargs: Any) -> Any:
         device = kwargs.get("device")
-        source = args[0] if has_data and args and isinstance(args[0], Tensor) else None
+        source = args[0] if args and isinstance(args[0], Tensor) else None
+        if source is not None and has_data and device is None:
+            return marks.put_all(original(*args, **kwargs), mark_of(source))
         if device is None and name not in MORE_FACTORIES:
             device = _default_device()
-        if source is not None and (device is None or kwargs.get("device") is None):
-            return put_all(original(*args, **kwargs), mark_of(source))
         is_pinned_wanted = bool(kwargs.pop("pin_memory", False))
-        place = None if device is None else STATE.place(device)
+        place = STATE.place(device)
         if kwargs.get("generator") is not None:
             kwargs["generator"] = generator_for(kwargs["generator"], place or CPU)
-        if place is None:
-            return _on_host(original, args, kwargs, device, is_pinned_wanted=is_pinned_wanted)
-        kwargs["device"] = CPU
-        if source is not None and shares:
-            source = source.to(place)
-            return put_all(original(source, *args[1:], **kwargs), mark_of(source))
+        if device is not None:
+            kwargs["device"] = device if place is None else CPU
+            if source is not None and (shares or (place is None and mark_of(source).pretended)):
+                args = (source.to(device), *args[1:])
         result = original(*args, **kwargs)
-        if shares:  # the device has its own memory
-            result = result.clone()
-        holder_of(result).mark = on(place)
-        check_dtype(result)
-        return note_origin(result, "made")
+        if place is not None:
+            if shares and source is None:  # the device has its own memory
+                result = result.clone()
+            marks.holder_of(result).mark = marks.on(place)
+            check_dtype(result)
+        elif device is None or torch.device(device).type == "cpu":
+            marks.put(result, marks.HOST)
+        if is_pinned_wanted:
+            note_pinned(result)
+        return marks.note_origin(result, "made")
 
     return named(make, original, name)
 
@@ -161,24 +151,6 @@ def named(function: Callable[..., Any], original: Callable[..., Any], name: str)
     function.__doc__ = original.__doc__
     function.__module__ = getattr(original, "__module__", None) or "torch"
     return function
-
-
-def _on_host(
-    original: Callable[..., Any], args: Any, kwargs: dict[str, Any], device: Any, *, is_pinned_wanted: bool
-) -> Any:
-    if device is None:
-        result = original(*args, **kwargs)
-        put(result, HOST)
-    else:
-        kwargs["device"] = device
-        if args and isinstance(args[0], Tensor) and mark_of(args[0]).pretended:
-            args = (args[0].to(device), *args[1:])
-        result = original(*args, **kwargs)
-        if torch.device(device).type == "cpu":
-            put(result, HOST)
-    if is_pinned_wanted:
-        note_pinned(result)
-    return note_origin(result, "made")
 
 
 def _default_device() -> torch.device | None:
@@ -217,7 +189,7 @@ def _new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, 
 def _new(self: Any, *args: Any, **options: Any) -> Any:
     """`tensor.new(...)` of old."""
     made = Base.new(self, *args, **(options | ({"device": CPU} if "device" in options else {})))
-    put(made, mark_of(self))
+    marks.put(made, mark_of(self))
     return made
 
 

@@ -48,11 +48,11 @@ class Gradients:
         self._seen: set[object] = set()
         self._told: set[Stack] = set()
         self._waiting: dict[int, _Waiting] = {}
-        self._patches: Patches | None = None
+        self._watch_grads: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
         """Watch until `patches` are restored."""
-        self._patches = patches
+        self._watch_grads = patches.later(self._patch_grads)
         for names, note in ((_CUTS, self._note_cut), (_NUMBERS, self._note_number)):
             for name in names:
                 patches.replace(Tensor, name, _cutting(getattr(Tensor, name), note))
@@ -138,11 +138,8 @@ class Gradients:
                 self._told.add(stack)
                 self._reports.observer(each, None)
 
-    def _watch_grads(self) -> None:
+    def _patch_grads(self, patches: Patches) -> None:
         """From now on notice that the gradient of a leaf is read."""
-        if self._patches is None:
-            return
-        patches, self._patches = self._patches, None
         grad, waiting = vars(Tensor).get("grad") or vars(torch._C.TensorBase)["grad"], self._waiting
 
         def get(self_: Any) -> Any:

@@ -114,21 +114,6 @@ def _device_of(text: str) -> torch.device:
 STATE = State()
 
 
-class on_device:  # noqa: N801 -- as torch's own
-    """Context manager that makes a device the current one of the thread; None changes nothing."""
-
-    def __init__(self, number: int | None) -> None:
-        self._number = number
-
-    def __enter__(self) -> None:
-        self._former = STATE.here.number
-        if self._number is not None:
-            STATE.here.number = self._number
-
-    def __exit__(self, *error: object) -> None:
-        STATE.here.number = self._former
-
-
 def ordinal_error(kind: str) -> Exception:
     """torch's error for the index of a device that is not there."""
     error = getattr(torch, "AcceleratorError", RuntimeError) if kind == "cuda" else RuntimeError

@@ -8,7 +8,6 @@ code, and the lines that made them or moved them where they are.
 from __future__ import annotations
 
 import sys
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +61,7 @@ class Mixing:
             return
         on = next(each for each, mark in zip(tensors, marks, strict=True) if mark is target)
         error = RuntimeError(f"{REFUSAL}{mark_of(on).place} and {mark_of(off).place}!")
-        self._reports.refuse(off, "operator", ("mixed",), error, partial(_in_words, on, off))
+        self._reports.refuse(off, "operator", ("mixed",), error, lambda: f"{words(on)}; and {words(off)}")
 
     def _is_of_a_former(self) -> bool:
         """True if a gradient is computed of what was reported when it went forward."""
@@ -76,17 +75,15 @@ class Mixing:
         return True
 
 
-def _in_words(on: Any, off: Any) -> str:
-    return f"{words(on)}; and {words(off)}"
-
-
 def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], target: Mark) -> Any:
     """The tensor that lies elsewhere than the others and must not; None where all are taken."""
     if name in lists.TAKES_HOST and (name not in lists.INDEXING or marks[0].pretended):
         return None
     pairs = list(zip(tensors, marks, strict=True))
-    if name == "__setitem__" and not _has_tensors(args[1]):
-        return None  # a copy into a view
+    if name == "__setitem__":
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if not any(isinstance(each, Tensor | list) for each in index):
+            return None  # a copy into a view
     if name in lists.WRITES_BY_INDEX and marks[0].pretended:  # the index may lie on the CPU, the values may not
         values = args[2] if len(args) > 2 else None
         pairs = [pair for pair in pairs if pair[0] is values]
@@ -101,10 +98,6 @@ def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], ta
     return None
 
 
-def _has_tensors(index: Any) -> bool:
-    return any(isinstance(each, Tensor | list) for each in (index if isinstance(index, tuple) else (index,)))
-
-
 _LAZY = torch.nn.parameter.UninitializedTensorMixin
 _MOST_SIZES = 3
 
@@ -116,13 +109,12 @@ def words(tensor: Any) -> str:
     sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
     what = f"{str(tensor.dtype).removeprefix('torch.')}{sizes} on {tensor.device}"
     origin: tuple[str, CodeType, int] | None = getattr(holder_of(tensor), "origin", None)
-    where = "" if origin is None else f", {origin[0]} at {_place(*origin[1:])}"
+    where = ""
+    if origin is not None:
+        how, code, instruction = origin
+        rows = (row for first, last, row in code.co_lines() if first <= instruction < last)
+        where = f", {how} at {shown(code.co_filename, next(rows, None) or code.co_firstlineno)}"
     return f"`{name}`, {what}{where}" if name else f"{what}{where}"
-
-
-def _place(code: CodeType, instruction: int) -> str:
-    rows = (row for first, last, row in code.co_lines() if first <= instruction < last)
-    return shown(code.co_filename, next(rows, None) or code.co_firstlineno)
 
 
 def _name(tensor: Any, frame: FrameType) -> str | None:

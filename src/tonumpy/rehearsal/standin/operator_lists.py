@@ -51,6 +51,7 @@ TAKES_HOST = _names(
 )
 INDEXING = _names("__getitem__ index _unsafe_index")
 WRITES_BY_INDEX = _names("__setitem__ index_put_ index_put _index_put_impl_")
+GIVES_SIZES = _names("_pack_padded_sequence _pad_packed_sequence")  # beside the data, on the CPU
 RECURRENT = _names("lstm gru rnn_tanh rnn_relu")  # the sizes of their batches lie on the CPU
 # They take no tensor from the CPU, not even one without dimensions.
 TAKES_NO_SCALAR = _names(

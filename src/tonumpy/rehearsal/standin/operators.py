@@ -18,26 +18,10 @@ import torch.jit._builtins
 import torch.utils._device as default_device
 from torch.overrides import handle_torch_function
 
+from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refusing
-from tonumpy.rehearsal.standin.marks import (
-    CPU,
-    HOST,
-    PLAIN_TYPES,
-    STATE,
-    UNKNOWN,
-    WITHOUT_STORAGE,
-    Base,
-    Tensor,
-    count_modes,
-    holder_of,
-    mark_of,
-    on,
-    put,
-    put_all,
-    storage_of,
-    tensors_in,
-)
+from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, WITHOUT_STORAGE, Tensor, count_modes, mark_of, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -176,9 +160,9 @@ class _Wrapper:
                     if storage.mark is UNKNOWN:
                         storage.mark = seen
                 except WITHOUT_STORAGE:
-                    put(result, seen)
+                    marks.put(result, seen)
                 return result
-            return put_all(result, seen)
+            return marks.put_all(result, seen)
 
         is_method = not isinstance(original, types.BuiltinFunctionType)
         return named(operator, original, f"Tensor.{name}" if is_method else original.__name__)
@@ -189,15 +173,15 @@ class _Wrapper:
         """An operator with any arguments; `public` is what the program calls it by."""
         if public is not None and any(map(_overrides, given := (*_parts(args), *_parts(kwargs.values())))):
             return handle_torch_function(public, given, *args, **kwargs)  # torch would tell of its own function
-        tensors = tensors_in((args, kwargs) if kwargs else args)
-        marks = [mark_of(each) for each in tensors]
-        target = next((each for each in marks if each.pretended), None)
-        if len(set(marks)) > 1 or (marks and marks[0].is_rare):
-            self._look(name, args, tensors, marks)
-            if target is not None and target.excused and len(set(marks)) > 1:
-                target = on(target.place)
+        tensors = marks.tensors_in((args, kwargs) if kwargs else args)
+        found = [mark_of(each) for each in tensors]
+        target = next((each for each in found if each.pretended), None)
+        if len(set(found)) > 1 or (found and found[0].is_rare):
+            self._look(name, args, tensors, found)
+            if target is not None and target.excused and len(set(found)) > 1:
+                target = marks.on(target.place)
         if target is None and tensors:
-            target = UNKNOWN if all(each is UNKNOWN for each in marks) else HOST
+            target = UNKNOWN if all(each is UNKNOWN for each in found) else marks.HOST
         if kwargs:
             target = _with_options(kwargs, target)
         result = compute(*args, **kwargs)
@@ -206,8 +190,8 @@ class _Wrapper:
         if any(result is each for each in tensors):
             return result
         if kwargs.get("device") is not None and isinstance(result, Tensor):
-            holder_of(result).mark = target
-        put_all(result[:1] if name == "_pack_padded_sequence" else result, target)
+            marks.holder_of(result).mark = target
+        marks.put_all(result[:1] if name in lists.GIVES_SIZES else result, target)
         return result
 
 
@@ -230,13 +214,13 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     if device is not None:
         place = STATE.place(device)
         if place is not None:
-            kwargs["device"], target = CPU, on(place)
+            kwargs["device"], target = marks.CPU, marks.on(place)
         else:
-            target = HOST if torch.device(device).type == "cpu" else None
+            target = marks.HOST if torch.device(device).type == "cpu" else None
     if kwargs.get("pin_memory"):
         kwargs["pin_memory"] = False
     if kwargs.get("generator") is not None:
-        kwargs["generator"] = generator_for(kwargs["generator"], CPU if target is None else target.place)
+        kwargs["generator"] = generator_for(kwargs["generator"], marks.CPU if target is None else target.place)
     return target
 
 
@@ -247,7 +231,7 @@ def _with_other(value: Any, looked_at: int | None, seen: Mark | None) -> Mark | 
     try:
         for each in value[:looked_at]:
             kind = type(each)
-            if kind in PLAIN_TYPES:
+            if kind in marks.PLAIN_TYPES:
                 mark = storage_of(each).mark
                 if mark is not seen:
                     if seen is not None or mark.is_rare:
@@ -292,7 +276,7 @@ def _without_device(self: Any, func: Any, types: Any, args: Any = (), kwargs: An
 
 
 _FLOATS = frozenset((torch.float16, torch.bfloat16, torch.float32))
-_to = Base.to
+_to = marks.Base.to
 _is_enabled = torch.is_autocast_enabled
 
 

@@ -75,6 +75,16 @@ class Patches:
         sys.meta_path.insert(0, hook)
         self.on_exit(leave)
 
+    def later(self, act: Callable[[Patches], None]) -> Callable[[], None]:
+        """A function that calls `act` once, at its first call: what few programs need is patched then."""
+        waiting = [act]
+
+        def begin() -> None:
+            if waiting:
+                waiting.pop()(self)
+
+        return begin
+
     def put(self, mapping: Any, key: object, value: object) -> None:
         """Set an item of a mapping or list."""
         old = mapping.get(key, _ABSENT) if hasattr(mapping, "get") else mapping[key]

@@ -52,7 +52,7 @@ class Copies:
         # Their memory, and the places of the copies.
         self._pending: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
-        self._patches: Patches | None = None
+        self._follow: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
@@ -61,7 +61,7 @@ class Copies:
         methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
-        self._patches = patches
+        self._follow = patches.later(self._patch_following)
 
     def _copied(self, copy: Callable[..., Any], target: Any, src: Any, non_blocking: bool = False) -> Any:
         is_towards = _is_towards_host(src, target)
@@ -114,8 +114,8 @@ class Copies:
         if not self._any:
             return
         with guarded("Tensor.to: an unfinished copy is not told of"):
-            if self._is_pending(tensor) and not (is_array_made and is_view()):
-                storage = tensor.untyped_storage()
+            storage: Any = tensor.untyped_storage() if mark_of(tensor) is _PENDING else None
+            if storage in self._pending and not (is_array_made and is_view()):
                 found = self._pending.pop(storage)
                 storage.mark = HOST
                 self._reports.tell("unfinished copy", tensor, f" (made at {found})")
@@ -130,20 +130,14 @@ class Copies:
             for each in read:
                 self.check(each)
 
-    def _is_pending(self, tensor: Any) -> bool:
-        return mark_of(tensor) is _PENDING and tensor.untyped_storage() in self._pending
-
     def _begin(self, host: Any) -> None:
         self._follow()
         storage = host.untyped_storage()
         storage.mark = _PENDING
         self._pending[storage] = place_of_caller()
 
-    def _follow(self) -> None:
-        """Notice when the host waits, from the first copy on: programs without any pay nothing."""
-        if self._patches is None:
-            return
-        patches, self._patches = self._patches, None
+    def _patch_following(self, patches: Patches) -> None:
+        """Notice when the host waits, from the first copy on."""
         for names, act in ((READS, self._read), (WAITS, self._computed), (INDEXING | WRITES_BY_INDEX, self._indexed)):
             for name in names:
                 for owner in (Tensor,) if names is READS else (Tensor, torch):

@@ -114,7 +114,9 @@ class Reports:
         key = (frame.f_code, filename, frame.f_lasti)
         if key not in self._paths:
             tree = tree_of(filename)
-            self._paths[key] = [] if tree is None else _path_in(tree, frame)
+            node = node_at(frame, ast.expr)
+            path = [] if tree is None else path_at(tree, frame.f_lineno) if node is None else path_to(tree, node)
+            self._paths[key] = _as_called(path, frame.f_code.co_name)
         return self._paths[key]
 
 
@@ -169,11 +171,6 @@ def patch(patches: Patches) -> None:
 
 
 _GENERAL = (Exception, BaseException)
-
-
-def _path_in(tree: ast.Module, frame: FrameType) -> list[ast.AST]:
-    node = node_at(frame, ast.expr)
-    return _as_called(path_at(tree, frame.f_lineno) if node is None else path_to(tree, node), frame.f_code.co_name)
 
 
 def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:

@@ -7,9 +7,10 @@ graph captures runs at once, and never again.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,26 +20,43 @@ from tonumpy.rehearsal.standin.marks import STATE
 from tonumpy.rehearsal.standin.reporting import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tonumpy.rehearsal.standin.patches import Patches
 
 _LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
 
 
-class _OfDevice:
+class _Queued:
+    """What a stream and an event have in common: all that they stand for has been done."""
+
     device_index: int
+    _at = 1.0  # the time of what it stands for, if there is anything
 
     @property
     def device(self) -> torch.device:
         """Where it belongs."""
         return torch.device(STATE.kind, self.device_index)
 
+    def synchronize(self) -> None:
+        """Let the host wait."""
+        if self._at:
+            synchronize()
 
-class Stream(_OfDevice):
+    def query(self) -> bool:
+        """True, as all is done; whoever asks knows that now."""
+        self.synchronize()
+        return True
+
+    def wait(self, *others: Any) -> None:
+        """Let a stream wait, and not the host."""
+
+
+class Stream(_Queued):
     """A queue. What it is given has always been done."""
 
     _numbers = iter(range(1, 2**62))
+    wait_stream = wait_event = _Queued.wait
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
         del options
@@ -55,21 +73,6 @@ class Stream(_OfDevice):
         """The lowest and the highest."""
         return _LOWEST, _HIGHEST
 
-    def synchronize(self) -> None:
-        """Let the host wait."""
-        synchronize()
-
-    def wait_stream(self, stream: Stream) -> None:
-        """Let this stream wait, and not the host."""
-
-    def wait_event(self, event: Event) -> None:
-        """Let this stream wait, and not the host."""
-
-    def query(self) -> bool:
-        """True, as all is done; whoever asks knows that now."""
-        synchronize()
-        return True
-
     def is_capturing(self) -> bool:
         """True if a graph is being captured; optimizers ask."""
         return False
@@ -81,14 +84,16 @@ class Stream(_OfDevice):
         return event
 
     def __enter__(self) -> Stream:
-        _enter(self)
+        """Make it current on its device, and that the current one."""
+        _here.stack.append((self, STATE.here.number))
+        STATE.here.number = self.device_index
         return self
 
     def __exit__(self, *error: object) -> None:
-        _leave()
+        _, STATE.here.number = _here.stack.pop()
 
 
-class Event(_OfDevice):
+class Event(_Queued):
     """A moment."""
 
     def __init__(self, enable_timing: bool = False, **options: Any) -> None:
@@ -109,27 +114,20 @@ class Event(_OfDevice):
         """Milliseconds to another moment."""
         return (end._at - self._at) * 1000.0
 
-    def synchronize(self) -> None:
-        """Let the host wait until it has passed."""
-        if self._at:
-            synchronize()
-
-    def wait(self, stream: Any = None) -> None:
-        """Let a stream wait, and not the host."""
-
-    def query(self) -> bool:
-        """True, as all is done; whoever asks knows that now."""
-        self.synchronize()
-        return True
-
 
 def stream(stream: Any = None) -> Stream:
     """`with torch.cuda.stream(...)`."""
     return stream or current()
 
 
-_defaults: dict[int, Stream] = {}
-_here = threading.local()
+class _PerThread(threading.local):
+    """`stack`: each stream that was made current, and the device that was current before it."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[Stream, int]] = []
+
+
+_here = _PerThread()
 _waiting: list[Callable[[], None]] = []
 
 
@@ -146,45 +144,29 @@ def synchronize(device: Any = None) -> None:
         act()
 
 
+@functools.cache
+def _default(number: int) -> Stream:
+    made = Stream(number)
+    made.stream_id = made.cuda_stream = made.sycl_queue = 0
+    return made
+
+
 def default(number: int | None = None) -> Stream:
     """That of a device on which nobody has chosen another."""
-    number = STATE.here.number if number is None else number
-    if number not in _defaults:
-        made = Stream(number)
-        made.stream_id = made.cuda_stream = made.sycl_queue = 0
-        return _defaults.setdefault(number, made)
-    return _defaults[number]
+    return _default(STATE.here.number if number is None else number)
 
 
 def current(number: int | None = None) -> Stream:
     """That of this thread, on a device."""
     number = STATE.here.number if number is None else number
-    return next((each for each, _ in reversed(_stack()) if each.device_index == number), None) or default(number)
+    return next((each for each, _ in reversed(_here.stack) if each.device_index == number), None) or default(number)
 
 
 def set_current(stream: Stream | None) -> None:
     """Make it that of this thread."""
     if stream is not None:
-        _stack()[-1:] = [(stream, STATE.here.number)]
+        _here.stack[-1:] = [(stream, STATE.here.number)]
         STATE.here.number = stream.device_index
-
-
-def _enter(stream: Stream) -> None:
-    """The stream is current on its device, which is the current one."""
-    _stack().append((stream, STATE.here.number))
-    STATE.here.number = stream.device_index
-
-
-def _leave() -> None:
-    _, STATE.here.number = _stack().pop()
-
-
-def _stack() -> list[tuple[Stream, int]]:
-    """Each stream, and the device that was current before it."""
-    stack: list[tuple[Stream, int]] | None = getattr(_here, "stack", None)
-    if stack is None:
-        stack = _here.stack = []
-    return stack
 
 
 _LONG = 0.1  # seconds
@@ -214,10 +196,15 @@ def _joined(barrier: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _patch_graphs(patches: Patches) -> None:
+    replaced: dict[str, Any] = {
+        "CUDAGraph": CUDAGraph,
+        "graph": lambda *args, **options: nullcontext(),  # noqa: ARG005
+        "graph_pool_handle": lambda: (0, 0),
+        "make_graphed_callables": lambda callables, *args, **options: callables,  # noqa: ARG005
+    }
     for owner in (torch.cuda, torch.cuda.graphs):
-        for name, value in (("CUDAGraph", CUDAGraph), ("graph", _capture), ("graph_pool_handle", lambda: (0, 0))):
+        for name, value in replaced.items():
             patches.replace(owner, name, value)
-        patches.replace(owner, "make_graphed_callables", _make_graphed_callables)
 
 
 class CUDAGraph:
@@ -235,14 +222,3 @@ class CUDAGraph:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **options: (0, 0)  # noqa: ARG005 -- the handle of the memory
-
-
-@contextmanager
-def _capture(cuda_graph: CUDAGraph, *args: Any, **options: Any) -> Iterator[None]:  # noqa: ARG001
-    """`with torch.cuda.graph(graph):`."""
-    yield
-
-
-def _make_graphed_callables(callables: Any, *args: Any, **options: Any) -> Any:  # noqa: ARG001
-    """The callables themselves: run as they are, they give the same."""
-    return callables

@@ -68,13 +68,15 @@ class TakenByLibraries:
     def _begin(self, library: str, patches: Patches) -> None:
         with guarded(f"{library} is not followed"):
             self._patch_functions(library, patches)
-            if library != "numpy":  # of arrays TNP108 tells, and tensors_as_keys.py
+            if library != "numpy":  # of arrays TNP108 tells, and tensors_as_values.py
                 self._patch_objects(library, patches)
 
     def _patch_functions(self, library: str, patches: Patches) -> None:
         for name, places in table().functions.items():
             root, _, rest = name.partition(".")
-            told = [place for place in places if _is_told(place, library)]
+            told = [
+                each for each in places if {confidence_in(word, library) for word in each.outcomes.values()} - {"low"}
+            ]
             owner = sys.modules[library] if root == library and told else None
             *path, last = rest.replace("#", ".").split(".")
             for part in path:
@@ -150,7 +152,7 @@ class TakenByLibraries:
             given = args[place]
             is_looked_into = text == "a.isin(t)" or text.startswith("a.loc")
             if is_looked_into and isinstance(given, (dict, list, tuple)):
-                given = _first_tensor(given)
+                given = next((each for each in _first_of(given) if isinstance(each, torch.Tensor)), None)
             self._look_at(given, outcomes, library, text)
 
     def _look_at(self, value: Any, outcomes: dict[str, str], library: str, function: str) -> None:
@@ -187,10 +189,6 @@ def _root_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
-def _is_told(place: Place, library: str) -> bool:
-    return any(confidence_in(word, library) != "low" for word in place.outcomes.values())
-
-
 def _method_in(text: str) -> str:
     """`isin` of "a.isin(t)"; nothing of what is another operation, or asks for the hash."""
     return text[2:].partition("(")[0] if text.startswith("a.") and text.endswith("(t)") else ""
@@ -223,7 +221,3 @@ def _first_of(held: Any) -> Any:
     """The first items of a list, or values of a dict; nothing of anything else."""
     parts = list(held.values()) if isinstance(held, dict) else held
     return parts[:_MOST] if isinstance(parts, (list, tuple)) else ()
-
-
-def _first_tensor(held: Any) -> Any:
-    return next((each for each in _first_of(held) if isinstance(each, torch.Tensor)), None)

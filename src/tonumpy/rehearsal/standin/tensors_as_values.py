@@ -1,0 +1,177 @@
+"""Tensors that are taken for what they are not -> what the run is told of: keys and members of sets, indices of one
+element, and masks of uint8.
+
+Python's sets and dicts ask a tensor for its hash, which is that of the object: one of a single number is told, as its
+equals will not be found. Not one that requires grad: parameters are keys by what they are; nor where an item is read by
+its key, which is found for this very tensor or raises. What libraries take for values, values_in_libraries.py tells.
+
+NumPy hands the result of a boolean ufunc back to the tensor, and torch makes uint8 of its booleans: such a one is told
+where it is inverted, or the index of an array. Whatever shares memory with it, or is joined of such, is one still.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import weakref
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, outward, tree_of, value_of
+from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
+from tonumpy.sinks.taken.words import IDENTITY, said
+from tonumpy.text.syntax import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from tonumpy.rehearsal.standin.patches import Patches
+    from tonumpy.rehearsal.standin.reporting import Reports
+
+_COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
+_KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys
+
+
+class Taken:
+    """Tells of tensors that are taken for values."""
+
+    def __init__(self, reports: Reports) -> None:
+        self._tell = partial(reports.tell, "taken for values")
+
+    def patch(self, patches: Patches) -> None:
+        """Notice them until `patches` are restored."""
+        patches.around(torch.Tensor, "__hash__", self._hash)
+        patches.around(torch.Tensor, "__index__", self._index)
+        TakenByLibraries(self._tell).patch(patches)
+
+    def _hash(self, hash_of: Callable[[Any], int], tensor: Any) -> int:
+        if not tensor.requires_grad and not tensor.dim():
+            between = list(takewhile(_is_between, outward(sys._getframe(1))))
+            frame = between[-1].f_back
+            is_kept = any(each.f_code.co_name in _KEEPING for each in between)
+            if frame is not None and not is_kept and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
+                self._tell(tensor, f"a tensor is a key, or a member of a set: {IDENTITY}")
+        return hash_of(tensor)
+
+    def _index(self, index: Callable[[Any], int], tensor: Any) -> int:
+        frame = sys._getframe(2)
+        if tensor.dim() and tensor.numel() == 1 and is_own(frame.f_code.co_filename):
+            item = _subscript_at(frame)
+            # What is put in one place is put in the row of one, too, but for a mask that is False.
+            is_meant = item is not None and (isinstance(item.ctx, ast.Load) or tensor.dtype == torch.bool)
+            if item is not None and is_meant and _is_array(value_of(item.value, frame)):
+                self._tell(tensor, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
+        return index(tensor)
+
+
+def _is_between(frame: FrameType) -> bool:
+    """True for a frame that counts on behalf of its caller, one of ours that looks at that, and a method that
+    dataclasses have written."""
+    name = frame.f_globals.get("__name__") or ""
+    code = frame.f_code
+    is_written = code.co_name == "__hash__" and code.co_filename.startswith("<")
+    return name in _COUNTING or name.startswith("tonumpy.") or is_written
+
+
+def _finds_itself(frame: FrameType) -> bool:
+    """True if an item is read by its key: that of this very tensor, or none, unless one is made then."""
+    item = _subscript_at(frame)
+    is_read = item is not None and isinstance(item.ctx, ast.Load)
+    return item is not None and is_read and not hasattr(value_of(item.value, frame), "default_factory")
+
+
+def _is_array(value: Any) -> bool:
+    """True if an index of several numbers would have been taken: a list takes none."""
+    return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"
+
+
+def _subscript_at(frame: FrameType) -> ast.Subscript | None:
+    """What takes something out of, or puts it into, an object by an index or key there."""
+    node = node_at(frame, ast.Subscript)
+    return node if isinstance(node, ast.Subscript) else None
+
+
+_CONVERTING = ("__array__", "numpy")
+# Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
+_JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
+_INVERTING = ("__invert__", "bitwise_not")
+_INVERTED = "`~` makes 255 and 254 of 0 and 1, which are both true"
+_GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
+
+
+class Masks:
+    """Tells of what is taken for a mask and is none."""
+
+    def __init__(self, reports: Reports) -> None:
+        self._tell = partial(reports.tell, "no mask")
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # the memory of such results
+        self._follow: Callable[[], None] = lambda: None
+
+    def patch(self, patches: Patches) -> None:
+        """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
+        self._follow = patches.later(self._patch_following)
+        patches.around(torch.Tensor, "__array_wrap__", self._wrapped)
+
+    def _wrapped(self, wrap: Any, tensor: Any, array: Any, *more: Any) -> Any:  # a mode of functions gives it by name
+        found = wrap(tensor, array, *more)
+        if isinstance(array, (np.ndarray, np.bool_)) and array.dtype == np.bool_ and _is_uint8(found):
+            self._made.add(found.untyped_storage())
+            self._follow()
+        return found
+
+    def _patch_following(self, patches: Patches) -> None:
+        """Notice what is done with such results, from the first of them on."""
+        for acting, names in (
+            (self._converted, _CONVERTING),
+            (self._joined, _JOINING),
+            (self._inverted, _INVERTING),
+        ):
+            for name in names:
+                patches.around(torch.Tensor, name, acting)
+        patches.around(torch, "bitwise_not", self._inverted)
+
+    def _converted(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """An array is made of it, as an index or for one, or to be inverted."""
+        frame = sys._getframe(2)
+        if self._is_one(tensor) and tensor.dim() and is_own(frame.f_code.co_filename):
+            step = "index" if _subscript_at(frame) is not None else _next_step(frame)
+            if step == "index":
+                self._tell(tensor, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
+            elif step == "invert":
+                self._tell(tensor, f"{_GIVES}: {_INVERTED}")
+        return function(tensor, *args, **kwargs)
+
+    def _joined(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        found = function(tensor, *args, **kwargs)
+        if _is_uint8(found) and any(map(self._is_one, (tensor, *args))):
+            self._made.add(found.untyped_storage())
+        return found
+
+    def _inverted(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._is_one(tensor):
+            self._tell(tensor, f"{_GIVES}: {_INVERTED}")
+        return function(tensor, *args, **kwargs)
+
+    def _is_one(self, value: Any) -> bool:
+        return _is_uint8(value) and value.untyped_storage() in self._made
+
+
+def _next_step(frame: FrameType) -> str:
+    """Return the next use of the call's result: "index" or "invert", if it is that."""
+    tree, call = tree_of(frame.f_code.co_filename), node_at(frame, ast.Call)
+    for node in walk(tree) if tree is not None and call is not None else ():
+        if isinstance(node, ast.Subscript) and node.slice is call:
+            return "index"
+        if isinstance(node, ast.UnaryOp) and node.operand is call and isinstance(node.op, ast.Invert):
+            return "invert"
+    return ""
+
+
+def _is_uint8(value: Any) -> bool:
+    is_tensor = isinstance(value, torch.Tensor)
+    return is_tensor and value.dtype == torch.uint8 and value.is_cpu and value.layout is torch.strided
