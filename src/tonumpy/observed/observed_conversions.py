@@ -92,30 +92,21 @@ _MESSAGES: dict[What, tuple[str, str]] = {
 }
 
 
-def _without_rule(sighting: Sighting, span: tuple[Position, Position], conversion: Conversion | None = None) -> Seen:
-    code, words = _MESSAGES[sighting.what]
-    message = words.format(about=sighting.about, error=_error(sighting))
-    operations: tuple[Operation, ...] = ()
-    if conversion is not None and sighting.what == "shared write":
-        operations = (AddCopy(conversion.candidate.call, "copy"),)
-    return Seen(conversion, False, code, message, operations, span, sighting.observed)
-
-
 def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
-    if sighting.what in OF_DEVICES:
-        return _without_rule(sighting, _span(module.source, sighting.spot))
-    candidate = sites.candidate(sighting.spot) if sighting.is_method else None
-    site = None if candidate is not None else sites.operation(sighting.spot)
+    is_conversion = sighting.what not in OF_DEVICES
+    candidate = sites.candidate(sighting.spot) if is_conversion and sighting.is_method else None
+    conversion = None if candidate is None else conversion_at(module, candidate, sighting)
+    span = _span(module.source, sighting.spot) if candidate is None else call_span(candidate, module.source)
+    if sighting.what != "conversion":
+        code, words = _MESSAGES[sighting.what]
+        message = words.format(about=sighting.about, error=_error(sighting))
+        is_copied = candidate is not None and sighting.what == "shared write"
+        operations = (AddCopy(candidate.call, "copy"),) if candidate is not None and is_copied else ()
+        return Seen(conversion, False, code, message, operations, span, sighting.observed)
     if candidate is not None:
-        conversion = conversion_at(module, candidate, sighting)
-        span = call_span(candidate, module.source)
-        if sighting.what != "conversion":
-            return _without_rule(sighting, span, conversion)
         message = f"`.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(conversion, True, "TNP101", message, (), span, sighting.observed)
-    span = _span(module.source, sighting.spot)
-    if sighting.what != "conversion":
-        return _without_rule(sighting, span)
+    site = sites.operation(sighting.spot)
     if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
         message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(None, False, "TNP101", message, (), span, sighting.observed)

@@ -15,8 +15,8 @@ import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from functools import partial, wraps
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 try:
     import _posixsubprocess
@@ -25,7 +25,6 @@ except ImportError:  # Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
 
     from tonumpy.rehearsal.spool import Recorder
 
@@ -122,9 +121,13 @@ class Ending:
 
 
 _EXECS = ("execv", "execve")  # all others of `os` call one of these two
-_SPAWNS = ("posix_spawn", "posix_spawnp")
-# The place of the environment among the arguments of these, of `fork_exec` and of `Popen.__init__`.
-_ENVIRONMENT, _OF_FORK_EXEC, _OF_POPEN = 2, 5, 11
+# What starts a program, and the place of the environment among its arguments.
+_STARTS: list[tuple[Any, str, int | None]] = [
+    *((os, name, 2) for name in (*_EXECS, "posix_spawn", "posix_spawnp")),
+    (os, "system", None),
+    (subprocess.Popen, "__init__", 11),
+    (_posixsubprocess, "fork_exec", 5),  # by which multiprocessing and joblib start a Python
+]
 
 
 @contextmanager
@@ -132,48 +135,33 @@ def watching(recorder: Recorder, hooked: Hooked) -> Iterator[None]:
     """Until the end of the block; `hooked` gives an environment what a Python needs to follow."""
     from tonumpy.rehearsal.standin.patches import Patches  # with torch: start-up
 
+    def leave(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        recorder.end()
+        return function(*arguments, **named)
+
     patches = Patches()
     try:
-        patches.replace(os, "_exit", _leaving(recorder, os._exit))
-        for name in _EXECS:
+        for owner, name, place in _STARTS:
+            if hasattr(owner, name):
+                patches.around(owner, name, partial(_start, hooked, place))
+        for name in ("_exit", *_EXECS):
             if hasattr(os, name):
-                patches.replace(os, name, _leaving(recorder, _followed(hooked, getattr(os, name), _ENVIRONMENT)))
-        for name in _SPAWNS:
-            if hasattr(os, name):
-                patches.replace(os, name, _followed(hooked, getattr(os, name), _ENVIRONMENT))
-        patches.replace(os, "system", _followed(hooked, os.system, None))
-        patches.replace(subprocess.Popen, "__init__", _followed(hooked, subprocess.Popen.__init__, _OF_POPEN))
-        if _posixsubprocess is not None:  # by which multiprocessing and joblib start a Python
-            patches.replace(_posixsubprocess, "fork_exec", _followed(hooked, _posixsubprocess.fork_exec, _OF_FORK_EXEC))
+                patches.around(os, name, leave)
         yield
     finally:
         patches.restore()
 
 
-def _leaving(recorder: Recorder, function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def leave(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        recorder.end()
-        return function(*arguments, **named)
-
-    return leave
-
-
-def _followed(hooked: Hooked, function: Callable[..., Any], environment: int | None) -> Callable[..., Any]:
-    """A function that starts a program, with an environment that it can follow by, which is an argument at a place."""
-
-    @wraps(function)
-    def start(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        given = list(arguments)
-        if environment is not None and len(given) > environment:
-            given[environment] = _environment(hooked, given[environment])
-        elif environment is not None and "env" in named:
-            named["env"] = _environment(hooked, named["env"])
-        else:
-            _environment(hooked, None)
-        return function(*given, **named)
-
-    return start
+def _start(hooked: Hooked, place: int | None, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    """Start a program with an environment that it can follow by, which is an argument at a place."""
+    given = list(arguments)
+    if place is not None and len(given) > place:
+        given[place] = _environment(hooked, given[place])
+    elif place is not None and "env" in named:
+        named["env"] = _environment(hooked, named["env"])
+    else:
+        _environment(hooked, None)
+    return function(*given, **named)
 
 
 def _environment(hooked: Hooked, given: Any) -> Any:  # noqa: ANN401

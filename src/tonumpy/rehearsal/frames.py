@@ -212,8 +212,13 @@ def place_of_caller() -> str:
 
 
 def shown(filename: str, row: int) -> str:
-    relative = os.path.relpath(filename)
-    return f"{filename if relative.startswith(os.pardir) else relative}:{row}"
+    return f"{shown_path(filename)}:{row}"
+
+
+def shown_path(path: str) -> str:
+    """Relative to the folder at hand, where it is in there; else in full."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 class _Here(threading.local):

@@ -13,7 +13,7 @@ from tonumpy.judgements import Judgement, judge_seen, span_of
 from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, together
 from tonumpy.pipeline import implicit_conversions, module_of
-from tonumpy.rehearsal.frames import is_own
+from tonumpy.rehearsal.frames import is_own, shown_path
 from tonumpy.text.candidates import ReturnSite, Site, call_span, is_in_row
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
@@ -71,26 +71,14 @@ def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool
     for path in sorted({*sightings, *run.files}):
         name = shown_path(path)
         try:
-            source = source_of(_read(path, name), name)
+            source = source_of(read_regular(path), name)
             here = sightings.get(path, ())
             files.append(_judged(source, settings_of(name), project, here, fragile=fragile))
-        except SourceError as error:
+        except (SourceError, OSError) as error:
             if path in sightings:
-                errors.append(error)
+                known = error if isinstance(error, SourceError) else SourceError(name, error.strerror or str(error))
+                errors.append(known)
     return Judged(tuple(files), tuple(errors))
-
-
-def shown_path(path: str) -> str:
-    """Relative to the folder at hand, where it is in there; else in full."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
-
-
-def _read(path: str, name: str) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise SourceError(name, error.strerror or str(error)) from error
 
 
 def _judged(

@@ -35,7 +35,10 @@ def summary_of(
         lines.append(f"The program {visible(how)}.")
         how = ""
     if repairs is None:
-        lines.append(_found(report, others=" other" if has_raised else ""))
+        others = " other" if has_raised else ""
+        files = _count(len({finding.filename for finding in report.findings}), "file")
+        saw = f"Saw {_count(len(report.findings), 'fault')} in {files}."
+        lines.append(saw if report.findings else f"No{others} conversion that ran would fail.")
     elif is_shown:
         number = len(repairs.ran)
         lines.append(f"{number} to be repaired, {len(report.findings) - number} left.")
@@ -80,13 +83,6 @@ def unreached_lines(judged: Judged) -> str:
         f"{visible_path(place.filename)}:{place.start.row}:{place.start.column}: {place.how}\n"
         for place in judged.unreached
     )
-
-
-def _found(report: Report, *, others: str) -> str:
-    if not report.findings:
-        return f"No{others} conversion that ran would fail."
-    files = len({finding.filename for finding in report.findings})
-    return f"Saw {_count(len(report.findings), 'fault')} in {_count(files, 'file')}."
 
 
 def _offer(report: Report, *, is_asked: bool) -> list[str]:

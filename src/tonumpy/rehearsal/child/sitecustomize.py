@@ -47,23 +47,20 @@ class Child:
         if self._is_known or not os.path.isdir(self._folder):
             return
         self._is_known = True
-        try:
-            self._rehearse()
-        except Exception as error:  # another Python, or another torch: it is no fault of the program's
-            self._miss(f"{type(error).__name__}: {error}")
-
-    def _rehearse(self) -> None:
         is_lent = _ROOT not in sys.path and importlib.util.find_spec("tonumpy") is None
         if is_lent:
             sys.path.append(_ROOT)
         try:
-            from tonumpy.rehearsal import following  # not before torch: start-up
+            from tonumpy.rehearsal.following import Ending  # not before torch: start-up
+
+            ending = Ending()
+            ending.begin(self._text)
+            self._ending = ending
+        except Exception as error:  # another Python, or another torch: it is no fault of the program's
+            self._miss(f"{type(error).__name__}: {error}")
         finally:
             if is_lent:
                 sys.path.remove(_ROOT)
-        ending = following.Ending()
-        ending.begin(self._text)
-        self._ending = ending
 
     def end(self) -> None:
         """Behind the `atexit` functions of the program."""

@@ -29,21 +29,15 @@ class WaitForImport(importlib.abc.MetaPathFinder):
         if fullname != self._name or getattr(self._asking, "now", False):
             return None
         self._asking.now = True
+        others = (getattr(finder, "find_spec", None) for finder in list(sys.meta_path) if finder is not self)
         try:
-            spec = self._found(fullname, path, target)
+            found = (find(fullname, path, target) for find in others if find is not None)
+            spec: ModuleSpec | None = next((each for each in found if each is not None), None)
         finally:
             self._asking.now = False
         if spec is not None and spec.loader is not None:
             spec.loader = then(spec.loader, self._begin)
         return spec
-
-    def _found(self, fullname: str, path: object, target: ModuleType | None) -> ModuleSpec | None:
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find(fullname, path, target) if find is not None and finder is not self else None
-            if spec is not None:
-                return spec
-        return None
 
 
 def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.abc.Loader:

@@ -66,23 +66,16 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
             torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
         STATE.begin(device, devices)
         # The accelerator.
-        reporting.patch(patches)
-        marks.patch(patches)
-        device_module.patch(patches)
+        for part in (reporting, marks, device_module):
+            part.patch(patches)
         operators.patch(patches, look)
         factories.patch(patches, devices)
         moving.patch(patches)
         autograd.patch(patches, look)
-        compilers.patch(patches)
-        processes.patch(patches)
-        # What is reported.
-        mixing.patch(patches)
-        copies.patch(patches)
-        streams.patch(patches)
-        Taken(reports).patch(patches)
-        gradients.patch(patches)
-        Conversions(reports, gradients.note, copies).patch(patches)
-        Masks(reports).patch(patches)
+        # What belongs to a device beside its tensors, and what is reported.
+        told = (Taken(reports), gradients, Conversions(reports, gradients.note, copies), Masks(reports))
+        for each in (compilers, processes, mixing, copies, streams, *told):
+            each.patch(patches)
         yield gradients.flush
     finally:
         patches.restore()

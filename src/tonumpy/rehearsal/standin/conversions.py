@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.reporting import Reports
 
 _numpy = Base.numpy
-_dlpack = Tensor.__dlpack__
 _OF_DLPACK: dict[Reason, str] = {
     "grad": "Can't export tensors that require gradient, use tensor.detach()",
     "bit": "Can't export tensors with the conjugate bit set",
@@ -56,31 +55,26 @@ class Conversions:
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
-        self_, convert = self, self._convert
+        patches.around(Tensor, "numpy", self._of_numpy)
+        patches.around(Tensor, "__array__", self._of_array)
+        patches.around(Tensor, "__array_wrap__", self._wrap)
+        patches.around(Tensor, "__dlpack__", self._exported)
+        patches.replace(Tensor, "__dlpack_device__", _dlpack_device)
 
-        def numpy_(self: Any, *, force: bool = False) -> Any:
-            return convert(self, "numpy", force=force)
+    def _of_numpy(self, _: Any, tensor: Any, *, force: bool = False) -> Any:
+        return self._convert(tensor, "numpy", force=force)
 
-        def array(self: Any, dtype: Any = None) -> Any:
-            made = convert(self, "array", force=False)
-            return made if dtype is None else made.astype(dtype, copy=False)
+    def _of_array(self, _: Any, tensor: Any, dtype: Any = None) -> Any:
+        made = self._convert(tensor, "array", force=False)
+        return made if dtype is None else made.astype(dtype, copy=False)
 
-        wrap = Tensor.__array_wrap__
-
-        def array_wrap(self: Any, array: Any, *more: Any) -> Any:
-            reasons = refused(self)
-            if reasons and "layout" not in reasons:
-                return self_._as_unrefused(self, wrap(self, array))
-            if reasons:
-                return array[()] if more[1:] == (True,) else array
-            return wrap(self, array, *more)  # torch's own takes no more, and NumPy asks again without
-
-        def dlpack(self: Any, **options: Any) -> Any:
-            return self_._exported(self, options)
-
-        methods = {"numpy": numpy_, "__array__": array, "__array_wrap__": array_wrap, "__dlpack__": dlpack}
-        for name, replacement in {**methods, "__dlpack_device__": _dlpack_device}.items():
-            patches.replace(Tensor, name, replacement)
+    def _wrap(self, wrap: Any, tensor: Any, array: Any, *more: Any) -> Any:
+        reasons = refused(tensor)
+        if reasons and "layout" not in reasons:
+            return self._as_unrefused(tensor, wrap(tensor, array))
+        if reasons:
+            return array[()] if more[1:] == (True,) else array
+        return wrap(tensor, array, *more)  # torch's own takes no more, and NumPy asks again without
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if self._here.is_converting:
@@ -121,7 +115,7 @@ class Conversions:
                 self._sharing.note(tensor, made, happened)
         return made
 
-    def _exported(self, tensor: Any, options: dict[str, Any]) -> Any:
+    def _exported(self, export: Any, tensor: Any, **options: Any) -> Any:
         """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
         a device: it alone names a device and no stream. The dtype is the business of who takes it."""
         is_for_numpy = options.get("dl_device", CPU) is None and "stream" not in options
@@ -134,7 +128,7 @@ class Conversions:
         # torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another.
         own = {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
         with torch.no_grad():
-            return _dlpack(Base.detach(tensor).resolve_conj(), **own)
+            return export(Base.detach(tensor).resolve_conj(), **own)
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
         """The result as torch gives it where nothing is refused: a tensor, where the other is. A repair may give an

@@ -47,7 +47,8 @@ class Gradients:
         self._numbers: dict[Stack, Event] = {}
         self._seen: set[object] = set()
         self._told: set[Stack] = set()
-        self._waiting: dict[int, _Waiting] = {}
+        # By the identity of a leaf: the leaf, and what is told of unless its gradient is read.
+        self._waiting: dict[int, tuple[weakref.ref[Any], dict[Stack, Event]]] = {}
         self._watch_grads: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
@@ -76,8 +77,8 @@ class Gradients:
 
     def flush(self) -> None:
         """Tell of the losses whose leaves were asked for no gradient to the end."""
-        for waiting in list(self._waiting.values()):
-            self._tell(waiting.found)
+        for _, found in list(self._waiting.values()):
+            self._tell(found)
         self._waiting.clear()
 
     def _is_new(self) -> bool:
@@ -112,7 +113,7 @@ class Gradients:
         self._watch_grads()
         self._tell_of_gone()
         for leaf in leaves:
-            self._waiting.setdefault(id(leaf), _Waiting(leaf)).found.update(found)
+            self._waiting.setdefault(id(leaf), (weakref.ref(leaf), {}))[1].update(found)
 
     def _blamed(self, target: Stack) -> dict[Stack, Event]:
         """The conversions whose result the text shows to come into the loss."""
@@ -127,10 +128,10 @@ class Gradients:
 
     def _tell_of_gone(self) -> None:
         """A leaf that is gone was asked for no gradient."""
-        for key, waiting in list(self._waiting.items()):
-            if waiting.leaf() is None:
+        for key, (leaf, found) in list(self._waiting.items()):
+            if leaf() is None:
                 del self._waiting[key]
-                self._tell(waiting.found)
+                self._tell(found)
 
     def _tell(self, found: dict[Stack, Event]) -> None:
         for stack, each in found.items():
@@ -144,7 +145,7 @@ class Gradients:
 
         def get(self_: Any) -> Any:
             found = waiting.get(id(self_))
-            if found is not None and found.leaf() is self_:
+            if found is not None and found[0]() is self_:
                 del waiting[id(self_)]
             return grad.__get__(self_)
 
@@ -162,14 +163,6 @@ def _cutting(function: Callable[..., Any], note: Callable[[Any], None]) -> Calla
         return function(tensor, *args)
 
     return cut
-
-
-class _Waiting:
-    """A leaf, and what is told of unless its gradient is read."""
-
-    def __init__(self, leaf: Any) -> None:
-        self.leaf = weakref.ref(leaf)
-        self.found: dict[Stack, Event] = {}
 
 
 def _leaves(loss: Any) -> list[Any] | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NO_DEVICE = "No CUDA GPUs are available"
+_NO_SUCH_DEVICE = "GPU device may be out of range, do you have enough GPUs?"
 CPU = torch.device("cpu")
 
 
@@ -102,7 +103,8 @@ class State:
             raise RuntimeError(NO_DEVICE)
         index = self.here.number if value.index is None else value.index
         if not 0 <= index < count:
-            raise ordinal_error(self.kind)
+            error = getattr(torch, "AcceleratorError", RuntimeError) if self.kind == "cuda" else RuntimeError
+            raise error(f"{self.kind.upper()} error: invalid device ordinal\n{_NO_SUCH_DEVICE}")
         return self._places[index]
 
 
@@ -112,15 +114,6 @@ def _device_of(text: str) -> torch.device:
 
 
 STATE = State()
-
-
-def ordinal_error(kind: str) -> Exception:
-    """torch's error for the index of a device that is not there."""
-    error = getattr(torch, "AcceleratorError", RuntimeError) if kind == "cuda" else RuntimeError
-    made: Exception = error(
-        f"{kind.upper()} error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"
-    )
-    return made
 
 
 def visible(said: str | None, count: int) -> int:

@@ -8,25 +8,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
+from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin.factories import check_dtype
-from tonumpy.rehearsal.standin.marks import (
-    CPU,
-    HOST,
-    PLAIN_TYPES,
-    STATE,
-    Base,
-    Tensor,
-    holder_of,
-    mark_of,
-    note_origin,
-    on,
-)
+from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, mark_of
 
 if TYPE_CHECKING:
     from tonumpy.rehearsal.standin.patches import Patches
 
 _to, _type = Base.to, Base.type
 _device, _is_cpu = Base.device.__get__, Base.is_cpu.__get__
+_DEVICES = (str, torch.device, Integral)  # they may name one
 _Lazy = torch.nn.parameter.UninitializedTensorMixin
 
 
@@ -82,12 +73,12 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
     if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
         return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
-    if len(args) == 1 and not kwargs and type(self) in PLAIN_TYPES and _is_there(self, args[0]):
+    if len(args) == 1 and not kwargs and type(self) in marks.PLAIN_TYPES and _is_there(self, args[0]):
         return self
     device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-    elif rest and (rest[0] is None or _may_name_device(rest[0])):
+    elif rest and (rest[0] is None or (isinstance(rest[0], _DEVICES) and not isinstance(rest[0], bool))):
         device = rest.pop(0)
     mark = mark_of(self)
     if other is not None:
@@ -99,7 +90,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     place = STATE.place(device)
     if place is None and torch.device(device).type != "cpu":  # meta, or what raises
         return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
-    target = HOST if place is None else on(place)
+    target = marks.HOST if place is None else marks.on(place)
     stays = mark.place == target.place and not mark.excused
     if stays or self.layout is not torch.strided:
         result = _to(self, CPU, *rest, **kwargs)
@@ -122,16 +113,12 @@ def _is_there(tensor: Any, device: Any) -> bool:
     return mark.pretended and not mark.excused and mark.place == STATE.place(device)
 
 
-def _may_name_device(value: object) -> bool:
-    return isinstance(value, str | torch.device | Integral) and not isinstance(value, bool)
-
-
 def _noted(before: Any, result: Any, mark: Any) -> Any:
     if result is before:
         return result
-    holder_of(result).mark = mark
+    marks.holder_of(result).mark = mark
     check_dtype(result)
-    return note_origin(result, "moved there")
+    return marks.note_origin(result, "moved there")
 
 
 # The old names of types, as `torch.FloatTensor`, and their dtypes.

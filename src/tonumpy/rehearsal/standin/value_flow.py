@@ -43,7 +43,7 @@ def reaches(source: Stack, target: Stack) -> bool:
     nodes, function = _nodes_at(_function(made), made), _function(call)
     if function is None or not nodes:
         return False
-    names = function.made_of(nodes, set())
+    names = function.made_of(nodes)
     return any(_holds(part, nodes, names) for end in _expressions_at(function, call) for part in children_of(end))
 
 
@@ -61,16 +61,15 @@ def _meeting(source: Stack, target: Stack) -> int | None:
 def _functions(filename: str) -> tuple[_Function, ...]:
     """The module, and the functions in it."""
     tree = tree_of(filename)
-    return (
-        ()
-        if tree is None
-        else tuple(_Function(each) for each in walk(tree) if isinstance(each, (ast.Module, *FUNCTIONS)))
-    )
+    nodes = () if tree is None else walk(tree)
+    return tuple(_Function(each) for each in nodes if isinstance(each, (ast.Module, *FUNCTIONS)))
 
 
 def _function(call: Call) -> _Function | None:
     is_within = call.function in _OF_EXPRESSIONS
-    around = [each for each in _functions(call.filename) if each.is_around(call) or (is_within and each.has(call.row))]
+    around = [
+        each for each in _functions(call.filename) if each.has(call.row) and (is_within or each.name == call.function)
+    ]
     return around[-1] if around else None
 
 
@@ -79,6 +78,7 @@ class _Function:
 
     def __init__(self, root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.root = root
+        self.name = "<module>" if isinstance(root, ast.Module) else root.name
         self._parts: dict[str, list[ast.expr]] = {}
         self._returned: list[ast.expr] = []
         for statement in statements_of(root.body):
@@ -93,13 +93,9 @@ class _Function:
     def has(self, row: int) -> bool:
         return isinstance(self.root, ast.Module) or self.root.lineno <= row <= (self.root.end_lineno or 0)
 
-    def is_around(self, call: Call) -> bool:
-        name = "<module>" if isinstance(self.root, ast.Module) else self.root.name
-        return call.function == name and self.has(call.row)
-
-    def made_of(self, nodes: set[int], names: set[str]) -> set[str]:
-        """The names, and those that are bound to what holds one of the nodes, or one of the names."""
-        found = set(names)
+    def made_of(self, nodes: set[int]) -> set[str]:
+        """The names that are bound to what holds one of the nodes, or one of these names again."""
+        found: set[str] = set()
         for _ in range(MAX_PASSES):
             left = {name: values for name, values in self._parts.items() if name not in found}
             more = {name for name, values in left.items() if any(_holds(value, nodes, found) for value in values)}
@@ -110,7 +106,7 @@ class _Function:
 
     def gives(self, nodes: set[int]) -> bool:
         """True if what it returns holds one of the nodes."""
-        names = self.made_of(nodes, set())
+        names = self.made_of(nodes)
         return any(_holds(value, nodes, names) for value in self._returned)
 
 
