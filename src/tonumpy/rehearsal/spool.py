@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tonumpy.rehearsal.events import Event
-    from tonumpy.rehearsal.frames import Name
 
 
 class Failure(NamedTuple):
@@ -151,7 +150,11 @@ class Recorder:
             is_direct=own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own]),
         )
         if own >= 0 and tensor is not None:
-            told = told._replace(held=_held(event, tensor, event.stack[own].filename))
+            filename = event.stack[own].filename  # its innermost frame still stands
+            frame = next((each for each in outward(sys._getframe(2)) if each.f_code.co_filename == filename), None)
+            held = () if frame is None else names_of(tensor, frame)
+            is_unnamed = frame is not None and not held and event.way == "array" and event.is_refused
+            told = told._replace(held=(holder_of(tensor),) if is_unnamed else held)
         with self._lock:
             number = self._known.setdefault(key, len(self._known))
             self._write(told if number == len(self._known) - 1 else number)
@@ -175,11 +178,3 @@ class Recorder:
         self._write({"files": own})
         if is_held:
             self._lock.release()
-
-
-def _held(event: Event, tensor: object, filename: str) -> tuple[Name, ...]:
-    """What holds it, in the innermost frame of a file that still stands."""
-    frame = next((each for each in outward(sys._getframe(3)) if each.f_code.co_filename == filename), None)
-    names = () if frame is None else names_of(tensor, frame)
-    is_unnamed = frame is not None and not names and event.way == "array" and event.is_refused
-    return (holder_of(tensor),) if is_unnamed else names

@@ -217,9 +217,7 @@ def _convert(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any
 
 def _take(function: Callable[..., Any], value: Any, *args: Any, **kwargs: Any) -> Any:
     found = tensor_of(value)
-    return function(value, *args, **kwargs) if found is value else _as_asked(found, *args, **kwargs)
-
-
-def _as_asked(tensor: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
-    del options
-    return tensor.to(device=device or tensor.device, dtype=dtype or tensor.dtype)
+    if found is value:
+        return function(value, *args, **kwargs)
+    dtype = args[0] if args else kwargs.get("dtype")
+    return found.to(device=kwargs.get("device") or found.device, dtype=dtype or found.dtype)

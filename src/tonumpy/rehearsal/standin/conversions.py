@@ -56,7 +56,8 @@ class Conversions:
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
         patches.around(Tensor, "numpy", self._of_numpy)
-        patches.around(Tensor, "__array__", self._of_array)
+        # A function of this name: NumPy reads in the error whether `__array__` takes its `copy`.
+        patches.replace(Tensor, "__array__", lambda tensor, dtype=None: self._of_array(tensor, dtype))
         patches.around(Tensor, "__array_wrap__", self._wrap)
         patches.around(Tensor, "__dlpack__", self._exported)
         patches.replace(Tensor, "__dlpack_device__", _dlpack_device)
@@ -64,7 +65,7 @@ class Conversions:
     def _of_numpy(self, _: Any, tensor: Any, *, force: bool = False) -> Any:
         return self._convert(tensor, "numpy", force=force)
 
-    def _of_array(self, _: Any, tensor: Any, dtype: Any = None) -> Any:
+    def _of_array(self, tensor: Any, dtype: Any) -> Any:
         made = self._convert(tensor, "array", force=False)
         return made if dtype is None else made.astype(dtype, copy=False)
 

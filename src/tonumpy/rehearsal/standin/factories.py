@@ -7,6 +7,7 @@ Generators of the device draw from the CPU.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -213,32 +214,33 @@ def check_dtype(tensor: Any) -> None:
 
 def refusing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which refuses what the kind of device refuses."""
+    if STATE.kind == "mps" and name != "_pack_padded_sequence":
+        return _without_doubles(function)
     if name == "_pack_padded_sequence":
-        return _with_lengths_on_cpu(function)
-    if STATE.kind == "cuda" and name in _PRODUCTS:
-        return _without_integers(name, function)
-    return _without_doubles(function) if STATE.kind == "mps" else function
+        check = _check_lengths
+    elif STATE.kind == "cuda" and name in _PRODUCTS:
+        check = functools.partial(_check_product, name.strip("_"))
+    else:
+        return function
 
-
-def _with_lengths_on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
-    def packed(data: Any, lengths: Any, *args: Any) -> Any:
-        mark = mark_of(lengths)
-        if mark.pretended:
-            found = f"{lengths.dim()}D {mark.place} {_word_of(lengths)} tensor"
-            raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
-        return function(data, lengths, *args)
-
-    return packed
-
-
-def _without_integers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def product(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args and isinstance(args[0], torch.Tensor) else next(iter(tensors_in(args)), None)
-        if first is not None and first.dtype in _INTEGERS and is_pretended(first):
-            raise NotImplementedError(f"\"{name.strip('_')}\" not implemented for '{_word_of(first)}'")
+    def refuses(*args: Any, **kwargs: Any) -> Any:
+        check(*args)
         return function(*args, **kwargs)
 
-    return product
+    return refuses
+
+
+def _check_lengths(_: Any, lengths: Any, *others: Any) -> None:  # noqa: ARG001
+    mark = mark_of(lengths)
+    if mark.pretended:
+        found = f"{lengths.dim()}D {mark.place} {_word_of(lengths)} tensor"
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
+
+
+def _check_product(name: str, *args: Any) -> None:
+    first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
+    if first is not None and first.dtype in _INTEGERS and is_pretended(first):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{_word_of(first)}'")
 
 
 def _word_of(tensor: Any) -> str:

@@ -111,7 +111,10 @@ class Gradients:
             self._tell(found)
             return
         self._watch_grads()
-        self._tell_of_gone()
+        for key, (leaf, told) in list(self._waiting.items()):
+            if leaf() is None:  # it was asked for no gradient
+                del self._waiting[key]
+                self._tell(told)
         for leaf in leaves:
             self._waiting.setdefault(id(leaf), (weakref.ref(leaf), {}))[1].update(found)
 
@@ -125,13 +128,6 @@ class Gradients:
             if reaches(stack, target) and any(reaches(cut, stack) for cut in self._cuts):
                 found[stack] = each._replace(way="lost gradient", reasons=(), error=None)
         return {stack: each for stack, each in found.items() if stack not in self._told and reaches(stack, target)}
-
-    def _tell_of_gone(self) -> None:
-        """A leaf that is gone was asked for no gradient."""
-        for key, (leaf, found) in list(self._waiting.items()):
-            if leaf() is None:
-                del self._waiting[key]
-                self._tell(found)
 
     def _tell(self, found: dict[Stack, Event]) -> None:
         for stack, each in found.items():

@@ -42,7 +42,8 @@ def patch(patches: Patches) -> None:
     patches.replace(Tensor, "device", property(device))
     patches.replace(Tensor, f"is_{kind}", property(lambda self: mark_of(self).pretended))
     patches.replace(Tensor, "is_cpu", property(is_cpu))
-    methods = {"to": to, kind: there, "cpu": cpu, "type": type_, "type_as": type_as, "get_device": get_device}
+    methods: dict[str, Any] = {"to": to, kind: there, "cpu": cpu, "type": type_, "get_device": get_device}
+    methods["type_as"] = lambda self, other: to(self, other)
     for name, function in methods.items():
         patches.replace(Tensor, name, function)
     patches.replace(Tensor, "record_stream", lambda self, stream: None)  # noqa: ARG005
@@ -63,10 +64,6 @@ def patch(patches: Patches) -> None:
 
 def cpu(self: Any, **options: Any) -> Any:
     return to(self, CPU, **options)
-
-
-def type_as(self: Any, other: Any) -> Any:
-    return to(self, other)
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:

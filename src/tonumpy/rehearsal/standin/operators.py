@@ -343,7 +343,7 @@ def keep_tensors_from_being_sequences(patches: Patches) -> None:
 def _clear_item(kind: type) -> None:
     if not _is_as_expected(kind):
         return
-    sequence = _word(kind, _AS_SEQUENCE).value
+    sequence = ctypes.c_void_p.from_address(id(kind) + _AS_SEQUENCE * _WORD).value
     if sequence:
         ctypes.c_void_p.from_address(sequence + _ITEM * _WORD).value = None
 
@@ -353,9 +353,5 @@ def _is_as_expected(kind: Any) -> bool:
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     is_sized: bool = ctypes.c_ssize_t.from_address(id(kind) + _SIZE * _WORD).value == kind.__basicsize__
-    name = ctypes.string_at(_word(kind, _NAME).value or 0)
+    name = ctypes.string_at(ctypes.c_void_p.from_address(id(kind) + _NAME * _WORD).value or 0)
     return is_sized and name.decode(errors="replace").rpartition(".")[2] == kind.__name__
-
-
-def _word(kind: Any, place: int) -> Any:
-    return ctypes.c_void_p.from_address(id(kind) + place * _WORD)

@@ -56,7 +56,8 @@ class Copies:
 
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
-        patches.on_exit(streams.on_wait(self._forget))
+        streams.waiting.append(self._forget)
+        patches.on_exit(streams.waiting.clear)
         methods = [patches.around(Tensor, name, self._moved) for name in ("to", "type", "cpu")]
         methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
@@ -79,11 +80,17 @@ class Copies:
         was_there = is_pretended(tensor)
         result = move(tensor, *args, **kwargs)
         is_there = is_pretended(result)
+        nearest = itertools.islice(outward(sys._getframe(2)), 4)  # the parameters of a module are there since long
         if not was_there and not is_there:
             self.check(tensor) if result is not tensor else None
         elif was_there is not is_there and not _is_asked(args, kwargs):
             streams.synchronize()
-        elif was_there and not is_there and result.layout is torch.strided and not _is_of_module():
+        elif (
+            was_there
+            and not is_there
+            and result.layout is torch.strided
+            and not any(each.f_code.co_filename == _OF_MODULES for each in nearest)
+        ):
             self._begin(note_pinned(result))
         return result
 
@@ -173,11 +180,6 @@ def _is_asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _is_towards_host(source: Any, target: Any) -> bool:
     return is_pretended(source) and isinstance(target, Tensor) and not is_pretended(target)
-
-
-def _is_of_module() -> bool:
-    """True if a module is moved: its parameters are there since long."""
-    return any(each.f_code.co_filename == _OF_MODULES for each in itertools.islice(outward(sys._getframe(3)), 4))
 
 
 def is_view() -> bool:

@@ -128,19 +128,13 @@ class _PerThread(threading.local):
 
 
 _here = _PerThread()
-_waiting: list[Callable[[], None]] = []
-
-
-def on_wait(act: Callable[[], None]) -> Callable[[], None]:
-    """Have this called when the host waits, until what is given back is."""
-    _waiting.append(act)
-    return lambda: _waiting.remove(act)
+waiting: list[Callable[[], None]] = []  # called when the host waits
 
 
 def synchronize(device: Any = None) -> None:
     """The host waits for all that the devices have to do."""
     del device
-    for act in _waiting:
+    for act in waiting:
         act()
 
 

@@ -89,7 +89,8 @@ class TakenByLibraries:
         for text, outcomes in table().operations.get(library, {}).items():
             for kind in table().objects[library, text]:
                 owner = getattr(module, kind, None)
-                method, place = _METHODS.get(text) or (_method_in(text), 1)
+                is_method = text.startswith("a.") and text.endswith("(t)")  # `isin` of "a.isin(t)"
+                method, place = _METHODS.get(text) or (text[2:].partition("(")[0] if is_method else "", 1)
                 if not method or owner is None or not hasattr(owner, method):
                     continue
                 if method in ("iloc", "loc"):
@@ -187,11 +188,6 @@ def _writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
 
 def _root_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
-def _method_in(text: str) -> str:
-    """`isin` of "a.isin(t)"; nothing of what is another operation, or asks for the hash."""
-    return text[2:].partition("(")[0] if text.startswith("a.") and text.endswith("(t)") else ""
 
 
 def _forms(value: Any) -> Iterator[tuple[str, Any]]:
