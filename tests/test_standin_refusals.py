@@ -24,15 +24,15 @@ PACKED = """
             print(error)
     for right in (lengths, [3, 2], lengths.cuda().cpu()):
         output, _ = nn.GRU(4, 2, batch_first=True).cuda()(pack_padded_sequence(x, right, batch_first=True))
-        print(pad_packed_sequence(output, batch_first=True)[0].device)
+        print(*(each.device for each in pad_packed_sequence(output, batch_first=True)))
 """
 PACKED_SAY = """\
 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor
 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor
 'lengths' argument should be a 1D CPU int64 tensor, but got 2D cuda:0 Long tensor
-cuda:0
-cuda:0
-cuda:0
+cuda:0 cpu
+cuda:0 cpu
+cuda:0 cpu
 """
 
 
