@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tonumpy.observed.observed_conversions import Seen  # else each check would import it: start-up
 
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match, *SCOPES)
+_BESIDE_UNSAFE = "; another repair here is unsafe, and a line is repaired as a whole"
 _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or whose fix takes an error away
 
 
@@ -48,12 +49,13 @@ def as_the_code_around_has_it(judgements: list[Judgement], module: Module) -> li
     return never_by_halves(as_safe_as_callers_allow(without_wanted(judgements, module.source), module))
 
 
-def with_unsafe_fix(judgement: Judgement) -> Judgement:
+def with_unsafe_fix(judgement: Judgement, note: str = "") -> Judgement:
     """The judgement with its fix made unsafe."""
     fix = judgement.finding.fix
     if fix is None or fix.applicability != "safe":
         return judgement
-    return judgement._replace(finding=judgement.finding._replace(fix=fix._replace(applicability="unsafe")))
+    fix = fix._replace(applicability="unsafe", message=fix.message + note)
+    return judgement._replace(finding=judgement.finding._replace(fix=fix))
 
 
 def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
@@ -90,7 +92,7 @@ def never_by_halves(judgements: list[Judgement]) -> list[Judgement]:
     unsafe = [each for each in judgements if _raises(each) and each.finding.fix and not _is_safe(each)]
     shared = {place for each in unsafe for place in _places_of(each)}
     return [
-        with_unsafe_fix(each) if shared and _is_safe(each) and not shared.isdisjoint(_places_of(each)) else each
+        with_unsafe_fix(each, _BESIDE_UNSAFE) if shared and not shared.isdisjoint(_places_of(each)) else each
         for each in judgements
     ]
 
