@@ -13,7 +13,7 @@ from tonumpy.sinks.shapes import Names, is_consumer
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE
 from tonumpy.text.source import Source
-from tonumpy.text.syntax import walk
+from tonumpy.text.syntax import nodes_by_class
 
 _CLASSES = (ast.Call, ast.Compare, ast.Subscript, ast.SetComp, ast.BinOp)
 _STATEMENTS = (ast.AugAssign, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
@@ -42,11 +42,7 @@ class Nodes:
 
     @cached_property
     def _by_class(self) -> dict[type[ast.AST], list[ast.AST]]:
-        found: dict[type[ast.AST], list[ast.AST]] = {each: [] for each in (*_CLASSES, *_STATEMENTS)}
-        for node in walk(self._source.tree):
-            if node.__class__ in found:
-                found[node.__class__].append(node)
-        return found
+        return nodes_by_class(self._source.tree, (*_CLASSES, *_STATEMENTS))
 
     @cached_property
     def given(self) -> dict[str, list[ast.expr]]:
@@ -79,7 +75,8 @@ class Nodes:
             if imported.full_name == "numpy"
         }
         rows = {row for word in (CANDIDATE, *(f"{each}." for each in modules)) for row in source.rows_with(word)}
-        names = set(_ANNOTATED.findall(source.text)) if "ndarray" in source.text else set[str]()
+        annotated = set(source.rows_with("ndarray"))  # a search of the whole text takes far longer
+        names = {name for row in annotated for name in _ANNOTATED.findall(source.line(row))}
         attributes = set[str]()
         for statement in self.of(ast.Assign, ast.AnnAssign) if rows else ():
             value = statement.value

@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
@@ -53,33 +54,43 @@ class _Spelling:
         self._called = _names_called(frozenset(each for each in roots if each == "builtins" or each in source.text))
         self._has_tables = _TABLES.search(source.text) is not None
         self._has_counters = "Counter(" in source.text
+        self._has_defaults = "defaultdict" in source.text
+        self._words = {*_METHODS_OF_KEYS, *WRITERS_OF_TEXT, "update", *(each.lstrip(".") for each in self._called)}
         self._given = given  # to names and attributes, by their last parts
 
-    def tells(self, node: ast.expr) -> bool:
+    def tells(self, node: Any) -> bool:  # noqa: ANN401 -- a class is asked for each of thousands
         """True if a tensor may be taken for values at a node, by its spelling."""
-        match node:
-            case ast.Call():
-                return self._tells_call(node)
-            case ast.Compare(left, [ast.In() | ast.NotIn()], [right]):
-                is_given = last_name(right) in self._given or isinstance(right, (ast.Call, ast.Subscript, ast.Set))
-                return is_given and self._is_key(left, right)
-            case ast.Compare(_, [ast.Eq() | ast.NotEq()], _):
-                return self._has_tables
-            case ast.SetComp(ast.Name(), [first]):
-                return not _calls(first.iter, _PLAIN)
-            case ast.Subscript(_, ast.Constant(), ast.Store()):
-                return self._has_tables  # a column
-            case ast.Subscript(holder, index, ast.Store()):
-                return self._is_key(index, holder)
-            case ast.Subscript(holder, ast.Name() as index):
-                # A dict whose items are made where one is read: equal keys have an item each.
-                given = self._given.get(last_name(holder) or "", [])
-                is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given)
-                return is_of_defaults and self._is_key(index, holder)
-        return False
+        kind = node.__class__
+        if kind is ast.Call:
+            return self._tells_call(node)
+        if kind is ast.Compare:
+            return len(node.ops) == 1 and self._tells_comparison(node, node.ops[0].__class__)
+        if kind is ast.Subscript:
+            return self._tells_subscript(node, node.value, node.slice)
+        is_of_names = isinstance(node.elt, ast.Name) and len(node.generators) == 1
+        return is_of_names and not _calls(node.generators[0].iter, _PLAIN)
+
+    def _tells_comparison(self, node: ast.Compare, operator: type[ast.cmpop]) -> bool:
+        if operator in (ast.Eq, ast.NotEq):
+            return self._has_tables
+        right = node.comparators[0]
+        is_given = last_name(right) in self._given or isinstance(right, (ast.Call, ast.Subscript, ast.Set))
+        return operator in (ast.In, ast.NotIn) and is_given and self._is_key(node.left, right)
+
+    def _tells_subscript(self, node: ast.Subscript, holder: ast.expr, index: ast.expr) -> bool:
+        if isinstance(node.ctx, ast.Store):
+            return self._has_tables if isinstance(index, ast.Constant) else self._is_key(index, holder)
+        if not self._has_defaults or not isinstance(index, ast.Name):
+            return False
+        # A dict whose items are made where one is read: equal keys have an item each.
+        given = self._given.get(last_name(holder) or "", [])
+        is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given)
+        return is_of_defaults and self._is_key(index, holder)
 
     def _tells_call(self, call: ast.Call) -> bool:
         name, function = last_name(call.func) or "", call.func
+        if name not in self._words:
+            return False
         if isinstance(function, ast.Attribute):
             if name in _METHODS_OF_KEYS:
                 return bool(call.args) and self._is_key(call.args[0], function.value)
