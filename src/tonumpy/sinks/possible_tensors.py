@@ -249,7 +249,9 @@ class PossibleTensors:
 
     def _is_handed_on(self, name: str) -> bool:
         """True if a function is kept, returned or registered by its name, so that calls of it have another."""
-        return self._source.says(rf"(?:=|return|:)[ \t]*(?:self\.|cls\.)?{name}[ \t]*(?:$|[,\]}}\n])")
+        pattern = rf"(?:=|return|:)[ \t]*(?:self\.|cls\.)?{name}[ \t]*(?:$|[,\]}}\n])"
+        lines = map(self._source.line, self._source.rows_with_name(name))  # else the whole text is searched
+        return any(re.search(pattern, each) for each in lines) and self._source.says(pattern)
 
     def _steps_of_attribute(self, node: ast.Attribute, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
         if isinstance(node.ctx, ast.Store):

@@ -52,7 +52,8 @@ class _Spelling:
     def __init__(self, source: Source, given: dict[str, list[ast.expr]]) -> None:
         roots = {name.partition(".")[0] for name in (*table().functions, *table().operations)}
         self._called = _names_called(frozenset(each for each in roots if each == "builtins" or each in source.text))
-        self._has_tables = _TABLES.search(source.text) is not None
+        names_tables = "pandas" in source.text or "xarray" in source.text
+        self._has_tables = names_tables and _TABLES.search(source.text) is not None
         self._has_counters = "Counter(" in source.text
         self._has_defaults = "defaultdict" in source.text
         self._words = {*_METHODS_OF_KEYS, *WRITERS_OF_TEXT, "update", *(each.lstrip(".") for each in self._called)}
