@@ -5,26 +5,20 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from tonumpy.conversions import Container, ImplicitConversion, Mixture
+from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.values.value_facts import members
-from tonumpy.engine.values.values import Sequence, Tensor
-from tonumpy.sinks.consumers import converting_arguments
-from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.engine.values.values import Sequence, Tensor, Value
+from tonumpy.observed.sighting import Held, Sighting
+from tonumpy.sinks.consumers import Consumer, converting_arguments
+from tonumpy.sinks.operators import ORDER, Operands, operands_of
+from tonumpy.text.candidates import OperationSite
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import indices_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.conversions import Container, ImplicitConversion, Mixture
-    from tonumpy.engine.interpreter.frame import Observation
-    from tonumpy.engine.values.values import Value
-    from tonumpy.observed.sighting import Held, Sighting
-    from tonumpy.sinks.consumers import Consumer
-    from tonumpy.sinks.operators import Operands
-    from tonumpy.text.candidates import OperationSite
 
 _CONTAINERS: dict[str, Container] = {"items": "list", "values": "dict"}
 _NO_TENSORS = (ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare)

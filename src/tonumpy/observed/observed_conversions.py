@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import ast
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import chain_of
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.findings import Position
+from tonumpy.findings import Observed, Position
 from tonumpy.observed.given import given_in, is_known, mixed_in
-from tonumpy.observed.sighting import OF_DEVICES, Sites
-from tonumpy.repair.operations import AddCopy
+from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, What
+from tonumpy.repair.operations import AddCopy, Operation
 from tonumpy.sinks.arguments import consumer_at, spelt
 from tonumpy.sinks.consumers import converting_arguments
-from tonumpy.text.candidates import OperationSite, Site, call_span
+from tonumpy.text.candidates import Candidate, OperationSite, Site, call_span
 from tonumpy.text.names import quoted
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterable, Iterator
-
-    from tonumpy.engine.names.module import Module
-    from tonumpy.findings import Observed
-    from tonumpy.observed.sighting import Sighting, Spot, What
-    from tonumpy.repair.operations import Operation
-    from tonumpy.text.candidates import Candidate
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 _LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
 _REASONS = {

@@ -5,23 +5,19 @@ A line is known again by its text, wherever it stands by then; one whose text ha
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed, SourceError
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, together
 from tonumpy.own_files import is_own, read_own
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 VERSION = 1
 MAX_BYTES = 50_000_000

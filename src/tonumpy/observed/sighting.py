@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
 from tonumpy.detectors.completeness import has_complete_chain
+from tonumpy.findings import Observed
 from tonumpy.text.candidates import (
     Candidate,
     OperationSite,
@@ -16,19 +18,13 @@ from tonumpy.text.candidates import (
     find_operations,
     is_in_row,
 )
+from tonumpy.text.source import Source
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal
+What = Literal[
+    "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values", "no mask"
+]
 
-    from tonumpy.findings import Observed
-    from tonumpy.text.source import Source
-
-    What = Literal[
-        "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values", "no mask"
-    ]
-
-    Held = tuple[tuple[str, str], ...]  # the names of a tensor, or of the list or dict that has it, each with which
+Held = tuple[tuple[str, str], ...]  # the names of a tensor, or of the list or dict that has it, each with which
 
 
 class Spot(NamedTuple):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
-from tonumpy.observed.sighting import Spot
+from tonumpy.observed.sighting import Spot, What
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
-
-    from tonumpy.observed.sighting import What
-
-    Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
-    Way = Literal[
-        "numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values", "no mask"
-    ]
-    # Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
-    # program has it; it keeps no reference to it.
-    Observer = Callable[["Event", object], None]
+Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
+Way = Literal[
+    "numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values", "no mask"
+]
+# Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
+# program has it; it keeps no reference to it.
+Observer = Callable[["Event", object], None]
 
 
 class Call(NamedTuple):

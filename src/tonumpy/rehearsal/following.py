@@ -16,19 +16,18 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 try:
     import _posixsubprocess
 except ImportError:  # Windows
     _posixsubprocess = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-    from tonumpy.rehearsal.spool import Recorder
+from tonumpy.rehearsal.spool import Recorder
 
-    Hooked = Callable[[Mapping[Any, Any]], Mapping[Any, Any]]
+Hooked = Callable[[Mapping[Any, Any]], Mapping[Any, Any]]
 
 VARIABLE = "TONUMPY_REHEARSAL"  # of the environment, for the processes that a program starts
 

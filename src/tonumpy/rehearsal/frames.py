@@ -17,9 +17,11 @@ import site
 import sys
 import sysconfig
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any, Literal
 
 from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.observed.sighting import Spot, is_at
@@ -27,15 +29,10 @@ from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import own_expressions, walk
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-    from typing import Literal
-
-    Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
-    # As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
-    Name = tuple[str, Kind]
-    Line = tuple[str, int]
+Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
+# As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
+Name = tuple[str, Kind]
+Line = tuple[str, int]
 
 UNKNOWN = object()
 _MOST = 2_000  # items of a list or dict that are looked at

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+from tonumpy.config import Settings
 from tonumpy.detectors.memory_regions import Sharing
 from tonumpy.detectors.receivers import infer
+from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
-from tonumpy.findings import Caller, Observed, SourceError
+from tonumpy.findings import Caller, Finding, Observed, Position, SourceError
 from tonumpy.judgements import Judgement, judge_seen, span_of
 from tonumpy.observed.observed_conversions import seen_in
-from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, together
+from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, What, together
 from tonumpy.pipeline import implicit_conversions, module_of
+from tonumpy.rehearsal.events import Event
 from tonumpy.rehearsal.frames import is_own, shown_path
+from tonumpy.rehearsal.spool import Run
 from tonumpy.text.candidates import ReturnSite, Site, call_span, is_in_row
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
+from tonumpy.text.source import Source
 from tonumpy.text.sources import source_of
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from tonumpy.config import Settings
-    from tonumpy.engine.names.module import Module
-    from tonumpy.findings import Finding, Position
-    from tonumpy.observed.sighting import Spot, What
-    from tonumpy.rehearsal.events import Event
-    from tonumpy.rehearsal.spool import Run
-    from tonumpy.text.source import Source
 
 
 class Place(NamedTuple):

@@ -10,14 +10,11 @@ import ast
 import linecache
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from types import CodeType
+from typing import Any
 
 from tonumpy.findings import SourceError
 from tonumpy.text.sources import source_of
-
-if TYPE_CHECKING:
-    from types import CodeType
-    from typing import Any
 
 
 def code_of(data: bytes, path: str, shown: str) -> CodeType:

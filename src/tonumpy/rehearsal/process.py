@@ -8,18 +8,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TextIO
 
 from tonumpy.rehearsal.following import Order
 from tonumpy.rehearsal.program import NOT_STARTED, NOT_STARTED_MARK
-from tonumpy.rehearsal.spool import read_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import TextIO
-
-    from tonumpy.rehearsal.spool import Run
+from tonumpy.rehearsal.spool import Run, read_run
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PYTHON = re.compile(r"python[\d.]*(?:\.exe)?")

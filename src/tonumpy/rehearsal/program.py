@@ -18,13 +18,10 @@ if __name__ == "__main__":
         if find_spec("tonumpy") is None:  # run from a checkout, and not installed
             sys.path.append(sys.argv[1])
 
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType, TracebackType
-    from typing import NoReturn
-
+from collections.abc import Callable
+from types import CodeType, TracebackType
+from typing import NoReturn
 
 # Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))

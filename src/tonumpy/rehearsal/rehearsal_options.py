@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 DEVICES = ("cuda", "mps", "xpu", "npu")
 MOST_DEVICES = 64

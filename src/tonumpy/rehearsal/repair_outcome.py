@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.findings import Edit, Finding, Position
+from tonumpy.judgements import Judgement
+from tonumpy.observed.sighting import Sighting
 from tonumpy.pipeline import repair
+from tonumpy.rehearsal.process import Ended
 from tonumpy.repair.rewrite import apply_edits
 from tonumpy.text.candidates import OperationSite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.findings import Edit, Finding, Position
-    from tonumpy.judgements import Judgement
-    from tonumpy.observed.sighting import Sighting
-    from tonumpy.rehearsal.process import Ended
-    from tonumpy.text.source import Source
+from tonumpy.text.source import Source
 
 _INTERRUPTS = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
 _INTERRUPTED = 130  # the exit code after Ctrl-C

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 
 def received(rebuild: Callable[..., Any], fields: tuple[Any, ...], device: str) -> Any:  # noqa: ANN401

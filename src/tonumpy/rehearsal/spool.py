@@ -10,19 +10,14 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.util import register_after_fork
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.boundary.output import open_to_append
-from tonumpy.rehearsal.events import event_of
+from tonumpy.rehearsal.events import Event, event_of
 from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of, outward
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from tonumpy.rehearsal.events import Event
 
 
 class Failure(NamedTuple):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tonumpy.report import is_fixable
+from tonumpy.findings import Finding
+from tonumpy.rehearsal.judging import Judged
+from tonumpy.rehearsal.repair_outcome import Outcome
+from tonumpy.rehearsal.spool import Run
+from tonumpy.report import Report, is_fixable
 from tonumpy.text.visible import visible, visible_path
-
-if TYPE_CHECKING:
-    from tonumpy.findings import Finding
-    from tonumpy.rehearsal.judging import Judged
-    from tonumpy.rehearsal.repair_outcome import Outcome
-    from tonumpy.rehearsal.spool import Run
-    from tonumpy.report import Report
 
 
 def summary_of(

@@ -7,11 +7,13 @@ torch's C++ is touched. A lost mark may lose a finding; it never ends the progra
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
+from tonumpy.rehearsal.events import Observer
 from tonumpy.rehearsal.standin import (
     autograd,
     compilers,
@@ -26,19 +28,12 @@ from tonumpy.rehearsal.standin import (
 )
 from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
-from tonumpy.rehearsal.standin.marks import STATE
+from tonumpy.rehearsal.standin.marks import STATE, Mark
 from tonumpy.rehearsal.standin.mixing import Mixing
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports
 from tonumpy.rehearsal.standin.tensors_as_values import Masks, Taken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from tonumpy.rehearsal.events import Observer
-    from tonumpy.rehearsal.standin.marks import Mark
 
 __all__ = ["pretend"]
 

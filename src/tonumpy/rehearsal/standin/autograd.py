@@ -6,7 +6,7 @@ A gradient lies where its tensor lies. What is seen in a pass without its tensor
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.autograd.graph
@@ -16,10 +16,8 @@ from torch.utils.hooks import BackwardHook
 
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin.marks import STATE, Tensor, mark_of, put, tensors_in
-
-if TYPE_CHECKING:
-    from tonumpy.rehearsal.standin.operators import Look
-    from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.operators import Look
+from tonumpy.rehearsal.standin.patches import Patches
 
 
 def patch(patches: Patches, look: Look) -> None:

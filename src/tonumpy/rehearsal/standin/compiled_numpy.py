@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +19,7 @@ from torch.utils._pytree import tree_map
 
 from tonumpy.rehearsal.frames import calling, here, innermost, is_compiled, node_at
 from tonumpy.rehearsal.standin.marks import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.patches import Patches
 
 Tensor = torch.Tensor
 _CONVERTING = ("asarray", "array", "asanyarray", "ascontiguousarray")

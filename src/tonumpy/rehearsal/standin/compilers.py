@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from tonumpy.rehearsal.standin.marks import CPU, HOST, STATE, mark_of, on, put_all, tensors_in
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
 
 
 def patch(patches: Patches) -> None:

@@ -10,23 +10,18 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy
 import torch
 
+from tonumpy.rehearsal.events import Event, Observer, Reason, Way
 from tonumpy.rehearsal.frames import is_compiled
-from tonumpy.rehearsal.standin.marks import CPU, Base, Tensor, mark_of, on
-from tonumpy.rehearsal.standin.reporting import guarded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.events import Event, Observer, Reason, Way
-    from tonumpy.rehearsal.standin.marks import Mark
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.pending_copies import Copies
-    from tonumpy.rehearsal.standin.reporting import Reports
+from tonumpy.rehearsal.standin.marks import CPU, Base, Mark, Tensor, mark_of, on
+from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.pending_copies import Copies
+from tonumpy.rehearsal.standin.reporting import Reports, guarded
 
 _numpy = Base.numpy
 _OF_DLPACK: dict[Reason, str] = {

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import types
 from collections import Counter
+from collections.abc import Callable
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.cuda.nccl
 
 from tonumpy.rehearsal.standin import streams
 from tonumpy.rehearsal.standin.marks import STATE, mark_of
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.streams import Event, Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
 
 _CUDA, _CUDNN, _NCCL = "12.8", 91002, (2, 27, 3)  # versions of the year of torch 2.9
 _MEMORY = 16 * 2**30

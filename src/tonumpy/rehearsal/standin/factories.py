@@ -8,7 +8,8 @@ Generators of the device draw from the CPU.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.utils._device as default_device
@@ -16,11 +17,7 @@ import torch.utils._device as default_device
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.patches import Patches
 
 _Base = torch._C.Generator
 

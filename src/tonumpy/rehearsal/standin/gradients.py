@@ -10,22 +10,18 @@ import functools
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from tonumpy.rehearsal.events import Call, Event
 from tonumpy.rehearsal.frames import is_own, outward
-from tonumpy.rehearsal.standin.reporting import guarded
+from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.reporting import Reports, guarded
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.events import Call, Event
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Reports
-
-    Stack = tuple[Call, ...]
+Stack = tuple[Call, ...]
 
 Tensor = torch.Tensor
 _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")

@@ -14,15 +14,13 @@ import threading
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tonumpy.rehearsal.frames import is_own, outward
-
-if TYPE_CHECKING:
-    from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.patches import Patches
 
 _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NO_DEVICE = "No CUDA GPUs are available"

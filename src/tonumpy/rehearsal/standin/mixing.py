@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import sys
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FrameType
+from typing import Any
 
 import torch
 
 from tonumpy.rehearsal.frames import is_compiled, is_own, names_of, outward, own_frame, shown
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, Tensor, holder_of, mark_of
-
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
-
-    from tonumpy.rehearsal.standin.marks import Mark
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Reports
+from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, Mark, Tensor, holder_of, mark_of
+from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.reporting import Reports
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
 _BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the stack while gradients are computed

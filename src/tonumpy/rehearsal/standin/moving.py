@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_unary
@@ -11,9 +11,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin.factories import check_dtype
 from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, mark_of
-
-if TYPE_CHECKING:
-    from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.patches import Patches
 
 _to, _type = Base.to, Base.type
 _device, _is_cpu = Base.device.__get__, Base.is_cpu.__get__

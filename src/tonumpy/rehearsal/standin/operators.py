@@ -11,7 +11,8 @@ import ctypes
 import functools
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
 import torch.jit._builtins
@@ -21,17 +22,21 @@ from torch.overrides import handle_torch_function
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin import operator_lists as lists
 from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refusing
-from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, WITHOUT_STORAGE, Tensor, count_modes, mark_of, storage_of
+from tonumpy.rehearsal.standin.marks import (
+    STATE,
+    UNKNOWN,
+    WITHOUT_STORAGE,
+    Mark,
+    Tensor,
+    count_modes,
+    mark_of,
+    storage_of,
+)
+from tonumpy.rehearsal.standin.patches import Patches
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from tonumpy.rehearsal.standin.marks import Mark
-    from tonumpy.rehearsal.standin.patches import Patches
-
-    Function = Callable[..., Any]
-    # Is given an operator's name, its arguments, the tensors among them and their marks.
-    Look = Callable[[str, Any, list[Any], list[Mark]], None]
+Function = Callable[..., Any]
+# Is given an operator's name, its arguments, the tensors among them and their marks.
+Look = Callable[[str, Any, list[Any], list[Mark]], None]
 
 _C = torch._C
 Parameter = torch.nn.Parameter

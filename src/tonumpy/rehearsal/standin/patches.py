@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ABSENT = object()
 

@@ -13,7 +13,8 @@ import itertools
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -24,14 +25,9 @@ from tonumpy.rehearsal.standin.factories import is_pinned, note_pinned
 from tonumpy.rehearsal.standin.marks import CPU, HOST, Mark, Tensor, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import INDEXING, READS, WAITS, WRITES_BY_INDEX
 from tonumpy.rehearsal.standin.operators import keep_tensors_from_being_sequences
-from tonumpy.rehearsal.standin.reporting import guarded
+from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.reporting import Reports, guarded
 from tonumpy.text.tree_paths import path_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Reports
 
 _PENDING = Mark(CPU, is_rare=True)  # of the memory that such a copy writes
 _OF_MODULES = os.path.join(os.path.dirname(torch.__file__), "nn", "modules", "module.py")

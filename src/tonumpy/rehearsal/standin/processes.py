@@ -7,8 +7,9 @@ Tensors arrive by a queue, a pipe or the arguments of what is spawned. The proce
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed
@@ -17,12 +18,8 @@ from torch.utils._pytree import tree_map
 
 from tonumpy.rehearsal.sending import received
 from tonumpy.rehearsal.standin.marks import HOST, STATE, put
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
 
 
 def _patch_sending(patches: Patches) -> None:

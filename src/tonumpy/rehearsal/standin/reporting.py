@@ -16,25 +16,21 @@ import builtins
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FrameType
+from typing import Any
 
 import torch
 
-from tonumpy.rehearsal.events import Call, Event
+from tonumpy.rehearsal.events import Call, Event, Observer, Reason, Way
 from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, outward, place_of, tree_of, value_of
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES
 from tonumpy.text.tree_paths import path_at, path_to
 from tonumpy.text.wanted_errors import treatment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import CodeType, FrameType
-
-    from tonumpy.rehearsal.events import Observer, Reason, Way
-    from tonumpy.rehearsal.standin.patches import Patches
 
 _OWN = os.path.join(Path(__file__).parents[2], "")
 

@@ -10,19 +10,16 @@ from __future__ import annotations
 import functools
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed
 
 from tonumpy.rehearsal.standin.marks import STATE
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tonumpy.rehearsal.standin.patches import Patches
 
 _LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
 

@@ -14,24 +14,21 @@ from __future__ import annotations
 import ast
 import sys
 import weakref
+from collections.abc import Callable
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import torch
 
 from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, outward, tree_of, value_of
+from tonumpy.rehearsal.standin.patches import Patches
+from tonumpy.rehearsal.standin.reporting import Reports
 from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.sinks.taken.words import IDENTITY, said
 from tonumpy.text.syntax import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.rehearsal.standin.reporting import Reports
 
 _COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
 _KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys

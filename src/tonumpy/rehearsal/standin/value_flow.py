@@ -7,21 +7,17 @@ out of the functions in it a value goes by what they return, and into them by an
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tonumpy.detectors.array_flow import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sighting import is_near
+from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.frames import tree_of
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tonumpy.rehearsal.events import Call
-
-    Stack = tuple[Call, ...]  # the innermost call first
+Stack = tuple[Call, ...]  # the innermost call first
 
 _ADDS = frozenset("append extend insert add update appendleft".split())
 # Frames of expressions, in which the names of the function around are seen.

@@ -11,22 +11,18 @@ import dataclasses
 import functools
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import torch
 
 from tonumpy.rehearsal.frames import innermost, is_own, node_at, value_of
+from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import guarded
-from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, confidence_in, table
+from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, Place, confidence_in, table
 from tonumpy.sinks.taken.words import said
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
-
-    from tonumpy.rehearsal.standin.patches import Patches
-    from tonumpy.sinks.taken.table import Place
 
 # The method, and the place of the tensor among its arguments, of what is no call in the source.
 _METHODS = {
