@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 os.environ["TONUMPY_NO_CACHE"] = "1"
 # What the hundreds of commands import is compiled once, as it is for users: it is more than half of what each takes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A shell ignores Ctrl-C for what it starts by `&`, and so do all commands below, which then never end by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Result(NamedTuple):
