@@ -30,8 +30,9 @@ def older_torch(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     session.install("torch==2.6.0")
     names = "standin*", "rehears*", "mixed_devices", "unfinished_copies", "taken", "children", "sent_tensors"
-    tests = (str(path) for name in names for path in sorted(Path("tests").glob(f"test_{name}.py")))
-    session.run("pytest", "--slow", *tests)
+    tests = {str(path) for name in names for path in Path("tests").glob(f"test_{name}.py")}
+    tests.remove("tests/test_standin_faithful.py")  # it builds a device in C++, which is written for the newest torch
+    session.run("pytest", "--slow", *sorted(tests))
 
 
 @nox.session

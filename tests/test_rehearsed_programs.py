@@ -76,7 +76,7 @@ rank = dist.get_rank()
 device = torch.device("cuda", rank)
 x = torch.ones(2, device=device) * (rank + 1)
 dist.all_reduce(x)
-print(f"rank {rank}: {x.tolist()} {torch.cuda.device_count()}", flush=True)
+print(f"rank {rank}: {x.tolist()} {torch.cuda.device_count()}\\n", end="", flush=True)  # in one write: both write here
 dist.destroy_process_group()
 """
 
