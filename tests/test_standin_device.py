@@ -61,7 +61,7 @@ SCRIPTS = """
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).to("cuda").eval()
     image = torch.randn(1, 1, 5, 5, device="cuda")
     traced = torch.jit.freeze(torch.jit.trace(model, image))
-    print(torch.allclose(traced(image), model(image)))
+    print(torch.allclose(traced(image), model(image), atol=1e-5))
     print(torch.func.hessian(lambda v: (v ** 4).sum())(torch.ones(2, device="cuda")).tolist())
     whole = torch.compile(net.cpu().cuda() and nn.Linear(2, 2).cuda(), mode="max-autotune")
     torch.compile(lambda x: x)
