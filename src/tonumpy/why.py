@@ -28,6 +28,7 @@ from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
 from tonumpy.sinks.known import Argued, infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
+from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operators import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
@@ -211,8 +212,9 @@ def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSi
 def _places(module: Module, row: int) -> _Places:
     source = module.source
     candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-    sinks = sinks_in(module, row)
-    risks, of_sinks = PossibleTensors(source), {id(each.call) for each in sinks}
+    risks = PossibleTensors(source)
+    sinks = sinks_in(module, risks.nodes.imported, row)
+    of_sinks = {id(each.call) for each in sinks}
     given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
     return _Places(
         row,
@@ -231,7 +233,7 @@ def _known(module: Module, places: _Places, settings: Settings, sharing: Callabl
     receivers = {id(each.candidate.call): as_believed(each, settings) for each in conversions}
     arguments = [
         each if each.conversion is None else each._replace(conversion=as_believed(each.conversion, settings))
-        for each in infer_known(module, places.sinks)
+        for each in infer_known(module, places.sinks, places.risks.nodes.imported)
     ]
     others = [
         *infer_implicit(module, places.given),
@@ -268,7 +270,7 @@ def nearest_conversions(source: Source, settings: Settings, project: Project, ro
     same cell."""
     module = module_of(source, settings, project)
     rows = {call_span(each, source)[0].row for each in find_candidates(source)}
-    rows |= {each.call.lineno for each in sinks_in(module)}
+    rows |= {each.call.lineno for each in sinks_in(module, Nodes(source).imported)}
     rows |= {each.start.row for each in _found(source, settings, project)}
     cell, first = source.cell_at(row)
     rows = {each for each in rows if source.cell_at(each)[0] == cell}

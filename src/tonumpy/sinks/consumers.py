@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -154,11 +154,6 @@ def _errors_in(text: str) -> tuple[tuple[str, str], ...]:
     """`ValueError:db,BufferError:g` by letters."""
     pairs = (each.partition(":") for each in text.split(",") if each)
     return tuple((letter, name) for name, _, letters in pairs for letter in letters)
-
-
-def methods_of(root: str) -> Collection[str]:
-    """The methods that convert, of the objects that a library gives."""
-    return library_of(root).methods.keys()
 
 
 @cache

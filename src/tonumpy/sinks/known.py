@@ -28,7 +28,6 @@ from tonumpy.engine.values.values import (
 )
 from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.sinks.consumers import Consumer, converting_arguments
-from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.own import OwnSinks
 from tonumpy.sinks.shapes import Names, given_away
 from tonumpy.text.candidates import Site, find_calls, handed_over, is_in_row
@@ -49,20 +48,18 @@ class Argued(NamedTuple):
     is_converter: bool = True
 
 
-def sinks_in(module: Module, row: int | None = None) -> list[Site]:
+def sinks_in(module: Module, names: Names, row: int | None = None) -> list[Site]:
     """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
-    names = Nodes(module.source).imported
     own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
     calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
     return [site for site in calls if row is None or is_in_row(site.call, row)]
 
 
-def infer_known(module: Module, sites: list[Site]) -> list[Argued]:
+def infer_known(module: Module, sites: list[Site], names: Names) -> list[Argued]:
     """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
     observed = observe(module, sites)
     own = OwnSinks(module) if module.sinks else None
-    names = Nodes(module.source).imported
     found = []
     for site in sites:
         called = handed_over(site.call) or site.call.func

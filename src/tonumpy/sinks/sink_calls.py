@@ -17,8 +17,9 @@ from tonumpy.text.source import Source
 def find_consumers(source: Source, risks: PossibleTensors) -> list[Site]:
     """The calls of sinks that a risk may reach, or a tensor where these are refused."""
     names = risks.nodes.imported
-    words = _words_of(frozenset(roots_of(names)))
-    has_callables = "__call__" in words
+    roots = roots_of(names)
+    words = _words_of(frozenset(roots))
+    has_callables = any(library_of(root).makes_callables for root in roots)
     wanted = {
         id(call): call.lineno
         for call in risks.nodes.of(ast.Call)

@@ -8,7 +8,6 @@ number or a slice stands for differs.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
@@ -29,14 +28,13 @@ from tonumpy.text.source import Source
 # Those whose tables hold such rows; other files are not looked at.
 LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
-_STORE = re.compile(r"\][ \t]*=(?!=)")
 
 
 def find_stores(source: Source, risks: PossibleTensors) -> list[OperationSite]:
     """Return the assignments that may give a tensor to such an object, if a risk reaches it or every one is refused."""
     if not any(library in source.text for library in LIBRARIES):
         return []
-    rows = sorted({source.position_at(match.start()).row for match in _STORE.finditer(source.text)})
+    rows = sorted({each.lineno for each in risks.nodes.of(ast.Subscript) if isinstance(each.ctx, ast.Store)})
     sites = candidates.find_operations(source, rows, (ast.Subscript,), lambda node: isinstance(node.ctx, ast.Store))
     given = ((site, _given(site)) for site in sites)
     return [
