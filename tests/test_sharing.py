@@ -101,7 +101,7 @@ def test_the_flagged_functions_are_wrong_on_the_cpu_and_repaired() -> None:
     names += [(rule, name) for rule in ("TNP201", "TNP202") for name in ("other_functions", "written_by_helpers")]
     for rule, name in names:
         original, repaired = functions(rule, name, repaired=False), functions(rule, name, repaired=True)
-        assert len(original) >= 4
+        assert len(original) >= 2
         for key, function in original.items():
             with nothing_shared(function):
                 meant = outcome(function)

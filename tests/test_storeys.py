@@ -14,8 +14,7 @@ STOREYS = """
 facts formats suggestions own_functions garbage findings globs text boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
-detectors.memory_writes detectors.callees detectors.forward_walk detectors.memory_regions
-conversions detectors sinks repair phrases related rules
+detectors.memory conversions detectors sinks repair phrases related rules
 setting_values config own_files
 report
 observed

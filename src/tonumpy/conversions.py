@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 from typing import Literal, NamedTuple, TypeVar
 
-from tonumpy.detectors.memory_regions import Overwritten, Side
+from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.torch_transforms import Transformed
 from tonumpy.engine.values.dtypes import is_choice, is_integral, link_of_dtype, may_lack

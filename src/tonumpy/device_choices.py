@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.memory_regions import Sharing
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.device_lines import Choice, choices_of, rows_behind
 from tonumpy.engine.names.module import Module

@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.memory_regions import Overwritten, Side
+from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
 from tonumpy.engine.values.evidence import is_on_one_branch
 from tonumpy.facts import Certainty

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeVar
 from tonumpy.config import OUR_CODES, Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.completeness import Complete, complete_candidates
+from tonumpy.detectors.copies import infer_unfinished
+from tonumpy.detectors.flow import sharing_of
 from tonumpy.detectors.lost_gradients import loses_gradient
-from tonumpy.detectors.memory_regions import Sharing
-from tonumpy.detectors.memory_walk import sharing_of
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
-from tonumpy.detectors.unfinished_copies import infer_unfinished
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module

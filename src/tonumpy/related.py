@@ -4,7 +4,7 @@ what comes of it. Reports show them as evidence, and as related locations."""
 from __future__ import annotations
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.memory_regions import Overwritten, Side
+from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.findings import Ground
 from tonumpy.sinks.fillings import filling_of
 

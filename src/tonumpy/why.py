@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.memory_regions import Sharing
-from tonumpy.detectors.memory_walk import sharing_of
+from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tonumpy.detectors.memory_regions import Sharing
+from tonumpy.detectors.memory import Sharing
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, may_turn_grad_on
 from tonumpy.text.candidates import Candidate, is_in_row

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.detectors.memory_regions import Reference, Side, is_member, is_whole_item
+from tonumpy.detectors.memory import Reference, Side, is_member, is_whole_item
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.values.value_facts import max_device_taint, members, tensor_facts

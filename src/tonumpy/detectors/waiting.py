@@ -1,4 +1,4 @@
-"""Tells by its name what makes the host wait for a device, and which arrays are read only after that."""
+"""Tells by its name what makes the host wait for a device, and what reads the values of a tensor."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from collections.abc import Iterable
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
 
+# Attributes and methods of a tensor that tell nothing of its values.
+PLAIN = frozenset(
+    "shape size dim ndim ndimension numel nelement dtype device is_cuda is_cpu element_size nbytes itemsize stride"
+    " layout data_ptr is_pinned is_contiguous requires_grad grad_fn is_leaf type keys".split()
+)
+# What makes the host wait for the stream of the tensor on a device that it is called on.
+BLOCKING = frozenset("item tolist cpu nonzero argwhere masked_select unique is_nonzero equal".split())
+PRINTING = frozenset("print str repr format float int bool complex round abs".split())
+NOT_READING = frozenset(
+    "isinstance len type id hasattr getattr setattr callable hash range super is_tensor numel empty_like zeros_like"
+    " ones_like rand_like randn_like stream open slice Event Stream device no_grad empty zeros ones record wait_stream"
+    " wait_event".split()
+)
 _WAITING = frozenset("sync synchronize barrier query sleep monitored_barrier".split())
 
 

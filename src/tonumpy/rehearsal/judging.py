@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tonumpy.config import Settings
-from tonumpy.detectors.memory_regions import Sharing
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
-from tonumpy.detectors.memory_regions import Sharing
-from tonumpy.detectors.memory_walk import sharing_of
+from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, converted_by, copies_in, find_sharers, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of

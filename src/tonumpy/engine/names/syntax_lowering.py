@@ -1,7 +1,7 @@
 """Lowers statements to stores: what each form of Python's syntax gives a value to, and from what.
 
 The statements inside a statement are not counted, nor is what its expressions store: `(x := v)`. New syntax is added
-here, in `_FORMS`. What runs code (the interpreter and detectors/forward_walk.py) needs it in its order, and goes along
+here, in `_FORMS`. What runs code (the interpreter and detectors/flow.py) needs it in its order, and goes along
 the tree. What gives no value (`del x`, `import x`, `except E as x`) stores nothing.
 """
 

@@ -8,19 +8,15 @@ from __future__ import annotations
 import ast
 from typing import Literal, NamedTuple
 
-from tonumpy.detectors.forward_walk import Path
-
 Side = Literal["array", "tensor"]
-
-PARAMETERS = ".parameters()"  # all that an optimizer writes
-GRAD = ".grad"
-NEW = "new "  # begins the name of memory that is made here
-_COPY_OF_ARRAY = "flatten()"  # a tensor's is a view
-_MAX_STEPS = 6  # what is selected further in counts as the whole of it
-
+Path = tuple[tuple[int, int], ...]  # the branches around a statement: a test, and which of its outcomes leads there
 # `.name` is an attribute, `['name']` a key: each leads to another object. All others are parts and views: `view(-1)`.
 Step = str | int
 Memory = tuple[Step, ...]  # the first is the name
+
+PARAMETERS = ".parameters()"  # all that an optimizer writes
+NEW = "new "  # begins the name of memory that is made here
+_MAX_STEPS = 6  # what is selected further in counts as the whole of it
 
 
 class Overwritten(NamedTuple):
@@ -68,9 +64,7 @@ class Reference(NamedTuple):
         """Return what a conversion makes of it; None where that is new memory."""
         if side == "tensor" and self.side is not None:
             return Reference(self.memory) if self.side == "array" else self
-        if self.side == "array" or (side == "tensor" and _COPY_OF_ARRAY in self.memory):
-            return None
-        return Reference(self.memory, conversion, side, path)
+        return None if self.side == "array" else Reference(self.memory, conversion, side, path)
 
 
 References = frozenset[Reference]
@@ -88,7 +82,11 @@ def is_whole_item(step: Step) -> bool:
 
 
 def is_parameter(memory: Memory) -> bool:
-    return GRAD not in memory and any(step in (PARAMETERS, ".weight", ".bias") for step in memory)
+    return ".grad" not in memory and any(step in (PARAMETERS, ".weight", ".bias") for step in memory)
+
+
+def is_new(memory: Memory) -> bool:
+    return str(memory[0]).startswith(NEW)
 
 
 def overlap(one: Memory, other: Memory) -> bool:
@@ -115,19 +113,21 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
 
 def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
     """Return the steps of `[index]` where that is a view or a key; None for any other index, which may copy."""
-    if isinstance(index, ast.Tuple):
-        parts = [steps_of_index(part) for part in index.elts]
-        return None if None in parts else tuple(step for part in parts if part is not None for step in part)
-    if isinstance(index, ast.Slice):
-        whole = index.lower is index.upper is index.step is None
-        return () if whole else (f"slice({ast.unparse(index)})",)
-    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and isinstance(index.operand, ast.Constant):
-        return (-index.operand.value,) if type(index.operand.value) is int else None
-    if not isinstance(index, ast.Constant):
-        return None
-    if type(index.value) is int:
-        return (index.value,)
-    return (f"[{index.value!r}]",) if isinstance(index.value, str) else (f"index({index.value!r})",)
+    match index:
+        case ast.Tuple(parts):
+            steps = [steps_of_index(part) for part in parts]
+            return None if None in steps else tuple(step for each in steps if each is not None for step in each)
+        case ast.Slice(None, None, None):
+            return ()
+        case ast.Slice():
+            return (f"slice({ast.unparse(index)})",)
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() as number)):
+            return (-number,)
+        case ast.Constant(str() as key):
+            return (f"[{key!r}]",)
+        case ast.Constant(value):
+            return (value,) if type(value) is int else (f"index({value!r})",)
+    return None
 
 
 def after(write: Write, reference: Reference) -> Reference:

@@ -1,0 +1,248 @@
+"""What calls do to the memory that names refer to: torch's, NumPy's, an optimizer's, those of containers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+from tonumpy.detectors.aliases import ON_THE_WAY, Aliases, place_of
+from tonumpy.detectors.memory import (
+    NOTHING,
+    PARAMETERS,
+    Memory,
+    Reference,
+    References,
+    Side,
+    is_new,
+    is_parameter,
+    selected,
+)
+from tonumpy.detectors.shared_calls import converted_by, shares
+from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, waits
+from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.names.bindings import arguments_of
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
+
+# Methods and functions that give another view of the same memory, or of a copy where there can be none.
+_VIEWS = frozenset(
+    "view view_as reshape ravel squeeze unsqueeze transpose t swapaxes permute movedim expand expand_as narrow select"
+    " unfold diagonal unbind chunk split pin_memory requires_grad_ detach_".split()
+)
+_THE_SAME = frozenset("detach cpu contiguous".split())  # or a copy
+_OF_MODULES = frozenset("parameters named_parameters state_dict buffers named_buffers".split())
+_KEEPING = frozenset("append appendleft extend insert push".split())
+_KEEPING_OF_CONTAINERS = frozenset("add update put setdefault".split())  # tensors have some of them too
+_TAKING = frozenset("items values get pop popleft popitem".split())
+_PASSING = frozenset("list tuple set dict reversed enumerate zip iter next sorted memoryview deque tqdm islice".split())
+_PASSING_OF_LIBRARIES = frozenset("from_numpy as_tensor asarray asanyarray".split())
+_FILLING = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ exponential_ bernoulli_".split())
+_QUIET = frozenset("copy_ register_hook retain_grad backward record_stream".split())
+_OF_NUMPY = frozenset("copyto place putmask put_along_axis fill_diagonal".split())  # write their first argument
+_METHODS_OF_ARRAYS = frozenset("sort fill put partition".split())
+_OPTIMIZER = r"(?i)(^|[._])opt(im|imizer)?s?(_|$|\d)|optim"
+
+
+class Effects(Aliases):
+    """What calls do there."""
+
+    def follow(self, call: ast.Call) -> References | None:
+        """Run over a function of the module in place of a call; None where it is not followed."""
+        raise NotImplementedError
+
+    def call(self, call: ast.Call) -> References:
+        """Return what a call gives, once it has had its effect."""
+        side = self.sought.conversions.get(call)
+        if side is not None:
+            return self._convert(call, side)
+        if call in self.sought.copies:
+            return self._copy(call)
+        if self._steps(call):
+            return NOTHING
+        returned = self.follow(call)
+        if returned is not None:
+            self.note(returned, call.lineno)
+            return returned
+        name, function = last_name(call.func) or "", call.func
+        is_of_library = (path_of(function) or "").partition(".")[0] in self.sought.readers
+        if isinstance(function, ast.Attribute) and name in _VIEWS | _THE_SAME:
+            return self._view(call, function, is_of_library=is_of_library)
+        if isinstance(function, ast.Attribute) and not is_of_library:
+            return self._method(call, function)
+        if name == "len":
+            return NOTHING
+        given = self._arguments(call)
+        self._write_given(call, given)
+        if waits(name):
+            self.wait()
+        elif name not in NOT_READING | _PASSING and (is_of_library or name in PRINTING):
+            self._read_given(call, given, waits=name in PRINTING | BLOCKING)
+        if name in _PASSING | _PASSING_OF_LIBRARIES:
+            return NOTHING.union(*given)
+        if name not in NOT_READING | PRINTING and not is_of_library and not _is_optimizer(call):
+            self.wait()  # it may
+        return NOTHING.union(*given) if _is_optimizer(call) else NOTHING
+
+    def _arguments(self, call: ast.Call) -> list[References]:
+        return [self.value(argument) for argument in arguments_of(call)]
+
+    def _read_given(self, call: ast.Call, given: list[References], *, waits: bool) -> None:
+        for argument, held in zip(arguments_of(call), given, strict=True):
+            parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else []
+            if parts and all(map(self.place, parts)):
+                for part in parts:
+                    self.consume(self.refer(part), part)
+            self.consume(held, argument)
+        for argument in arguments_of(call) if waits else ():
+            self.wait_for_device(argument)
+
+    def _convert(self, call: ast.Call, side: Side) -> References:
+        source, self.is_under_way = converted_by(call), True
+        references = self.value(source)
+        for argument in arguments_of(call):
+            if argument is not source:
+                self.value(argument)
+        made = (each.converted(call, side, self.path) for each in references if shares(call, each))
+        return frozenset(each for each in made if each is not None)
+
+    def _copy(self, call: ast.Call) -> References:
+        """Begin a copy, unless what is moved is on the host already."""
+        assert isinstance(call.func, ast.Attribute)
+        held, base = self.value(call.func.value), call.func.value
+        self._arguments(call)
+        if call.func.attr == "to":
+            return self.copies_in(held) or self.begin(call, NOTHING)
+        memory = self.refer(base.value if isinstance(base, ast.Subscript) else base)
+        return self.begin(call, memory)
+
+    def _view(self, call: ast.Call, function: ast.Attribute, *, is_of_library: bool) -> References:
+        viewed, arguments = function.value, arguments_of(call)
+        if is_of_library and place_of(viewed) is not None and arguments:  # `torch.squeeze(x)`
+            viewed, *arguments = arguments
+        base = self.refer(viewed)
+        for argument in arguments:
+            self.value(argument)
+        if function.attr == "cpu" and not self.copies_in(base):
+            self.wait()
+        view = f"{function.attr}({', '.join(map(ast.unparse, arguments))})"
+        found = base if function.attr in _THE_SAME else self.part(base, (view,))
+        self.note(found, call.lineno)
+        return found
+
+    def _method(self, call: ast.Call, function: ast.Attribute) -> References:
+        name, place = function.attr, self.place(function.value)
+        if name in PLAIN:
+            return NOTHING
+        if place is not None and (name in _KEEPING or (name in _KEEPING_OF_CONTAINERS and place in self.containers)):
+            kept = NOTHING.union(*self._arguments(call))
+            if kept or self.copies_in(self.of(place)):
+                self.put(place, kept)
+            return NOTHING
+        if name in _OF_MODULES:
+            return selected(self.refer(function.value), (PARAMETERS,))
+        if name in _TAKING:
+            self._arguments(call)
+            held = self.value(function.value)
+            return held if isinstance(function.value, ast.Call) else self.copies_in(held)
+        if _writes_itself(name) or name in _METHODS_OF_ARRAYS:
+            return self._written(call, function)
+        base, given = self.value(function.value), self._arguments(call)
+        self._write_given(call, given)
+        self._read_by_method(call, function, base, given)
+        is_to_host = name == "to" and bool(call.args) and is_cpu_literal(call.args[0])
+        return base if is_to_host else NOTHING
+
+    def _written(self, call: ast.Call, function: ast.Attribute) -> References:
+        """Write what a method is called on: `x.zero_()`, `array.sort()`."""
+        references = self.refer(function.value)
+        given = self._arguments(call)
+        for argument, held in zip(arguments_of(call), given, strict=True):
+            if function.attr not in _QUIET:
+                self.consume(held, argument)
+        written = references
+        if function.attr in _METHODS_OF_ARRAYS:
+            is_list = self.place(function.value) in self.containers
+            written = NOTHING if is_list else frozenset(each for each in references if self._is_array(each))
+        self.write(written, call.lineno, fills=function.attr in _FILLING)
+        return references
+
+    def _is_array(self, reference: Reference) -> bool:
+        """True for what a conversion made an array, and what one has made a tensor of."""
+        if reference.side is not None:
+            return reference.side == "array"
+        root = reference.memory[0]
+        return any(each.side == "tensor" and each.memory[0] == root for held in self.names.values() for each in held)
+
+    def _read_by_method(
+        self, call: ast.Call, function: ast.Attribute, base: References, given: list[References]
+    ) -> None:
+        """Read what a method of tensors reads, or wait where it may: one of something else."""
+        name, is_of_tensor = function.attr, torch_api.tensor_method(function.attr) is not None
+        if not self.names[ON_THE_WAY] or name in NOT_READING:
+            return
+        if is_of_tensor and name not in _QUIET:
+            self._read_given(call, given, waits=False)
+        to = next((each.value for each in call.keywords if each.arg == "device"), next(iter(call.args), None))
+        is_moved = name == "to" and to is not None and not is_dtype(to)
+        is_to_host = is_moved and to is not None and is_cpu_literal(to)
+        if not self.copies_in(base):
+            is_forced = name == "numpy" and bool(call.keywords)
+            if waits(name) or name in BLOCKING or is_to_host or is_forced or not is_of_tensor:
+                self.wait()
+        elif is_of_tensor and not (is_moved or name in _QUIET or name in ACCELERATORS):
+            self.consume(base, call, is_by_method=True)
+
+    def _write_given(self, call: ast.Call, given: list[References]) -> None:
+        """Write what a function writes that is known by its name."""
+        name, owner = last_name(call.func) or "", (path_of(call.func) or "").rpartition(".")[0]
+        written = [held for each, held in zip(call.keywords, given[len(call.args) :], strict=True) if each.arg == "out"]
+        if call.args and self.place(call.args[0]) not in self.containers and _writes_first(name, owner):
+            written.append(given[0])
+        for held in written:
+            self.write(held, call.lineno)
+        if name == "load_state_dict" and isinstance(call.func, ast.Attribute):
+            modules = [each.memory for each in self.refer(call.func.value)]
+            self._write_tensors(lambda memory: any(memory[: len(each)] == each for each in modules), call.lineno)
+
+    def _steps(self, call: ast.Call) -> bool:
+        """Write the parameters that an optimizer is known to have been given; those of all models, if none is. False
+        unless that is what a call does: `optimizer.step()`, `scaler.step(optimizer)`."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+            return False
+        optimizers = [each for each in (call.func.value, *call.args) if re.search(_OPTIMIZER, path_of(each) or "")]
+        given = NOTHING.union(*map(self.refer, optimizers))
+        models = {each.memory[: each.memory.index(PARAMETERS)] for each in given if PARAMETERS in each.memory}
+
+        def is_stepped(memory: Memory) -> bool:
+            is_of_model = any(memory[: len(each)] == each for each in models)
+            return is_parameter(memory) and (is_of_model if models else not is_new(memory))
+
+        if optimizers:
+            self._write_tensors(is_stepped, call.lineno)
+        return bool(optimizers)
+
+    def _write_tensors(self, is_written: Callable[[Memory], bool], row: int) -> None:
+        """Write the tensors of which a name holds the memory, or an array that shares it."""
+        memories = {each.memory for held in self.names.values() for each in held}
+        self.write(frozenset(Reference(memory) for memory in memories if is_written(memory)), row)
+
+
+def _writes_first(name: str, owner: str) -> bool:
+    if name == "shuffle":  # of random, numpy.random and generators
+        return True
+    is_of_numpy = owner.partition(".")[0] in ("np", "numpy")
+    return (is_of_numpy and (name == "at" or name in _OF_NUMPY)) or (owner.endswith("init") and name.endswith("_"))
+
+
+def _writes_itself(method: str) -> bool:
+    """True for a method of tensors that writes its tensor: `zero_`."""
+    if not method.endswith("_") or method.endswith("__") or method in ("requires_grad_", "detach_"):
+        return False
+    operator = torch_api.tensor_method(method)
+    return operator is not None and "self" in operator.writes
+
+
+def _is_optimizer(call: ast.Call) -> bool:
+    """True for what makes an optimizer of parameters: `torch.optim.SGD(net.parameters())`, `get_optimizer(...)`."""
+    has_name = re.search(_OPTIMIZER, path_of(call.func) or "") is not None or (last_name(call.func) or "")[:1].isupper()
+    return has_name and any(isinstance(each, ast.Call) and last_name(each.func) in _OF_MODULES for each in call.args)
