@@ -31,7 +31,7 @@ def is_learnt(train: Callable[[Any], object]) -> bool:
 X, TARGET = torch.arange(9.0).reshape(3, 3) / 9, torch.eye(3)
 
 
-NAMES = "made_to_require_grad added_up train of_a_list by_a_criterion by_a_criterion_given".split()
+NAMES = "made_to_require_grad added_up train of_a_list by_a_criterion by_a_criterion_given by_an_attribute".split()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,60 +59,7 @@ def test_what_is_left_alone_trains() -> None:
     assert clean["of_a_model_made_here"](X).any()
 
 
-BY_FUNCTIONS = "by_a_function of_an_array under_the_same_name".split()
-
-
-@pytest.mark.parametrize("name", BY_FUNCTIONS)
-def test_a_leaf_made_of_what_a_function_gives_trains_nothing(name: str) -> None:
-    lost = functions_of("lost_in_functions")
-    assert not is_learnt(lambda net: lost[name](net, X, TARGET))
-
-
-def test_a_leaf_made_of_what_a_method_gives_trains_nothing() -> None:
-    lost = functions_of("lost_in_functions")
-    assert not is_learnt(lambda net: lost["Fitting"](net).of_each_row(X))
-    assert not is_learnt(lambda net: lost["Fitting"](net).by_a_method_that_trains(X))
-    assert not is_learnt(lambda net: lost["Fitting"](net).by_a_method_that_returns_it(X))
-    spring = lost["Spring"]()
-    lost["by_a_function_that_is_given"](spring, X[0].numpy())
-    assert spring.stiffness.grad is None
-
-
-def test_what_is_trained_on_beside_what_a_function_gives_trains() -> None:
-    clean = functions_of("clean_in_functions")
-    assert is_learnt(lambda net: clean["shown"](net, X, TARGET))
-    assert is_learnt(lambda net: clean["kept_beside"](net, X, TARGET))
-    assert is_learnt(lambda net: clean["as_a_weight"](net, X, TARGET))
-    assert is_learnt(lambda net: clean["as_a_number"](net, X, TARGET))
-    assert is_learnt(lambda net: clean["of_a_part"](net, X))
-    assert is_learnt(lambda net: clean["probed"](net, X))
-    assert is_learnt(lambda policy: clean["Critic"](policy, policy).by_its_policy(policy, X))
-    assert clean["attacked"](X, TARGET).any()
-    assert clean["handed_on"](X, TARGET).grad.any()
-    balanced = clean["Balanced"](torch.nn.Linear(3, 3))
-    balanced.learn(X)
-    assert balanced.share.grad
-
-
-BY_MAKERS = "of_several of_a_dict by_an_attribute by_a_variable".split()
-
-
-@pytest.mark.parametrize("name", BY_MAKERS)
-def test_a_leaf_that_a_function_makes_trains_nothing(name: str) -> None:
-    lost = functions_of("lost_in_makers")
-    assert not is_learnt(lambda net: lost[name](net, X, TARGET))
-
-
-@pytest.mark.parametrize("name", ["by_a_method_that_trains", "by_both", "by_a_property"])
-def test_a_leaf_that_a_method_makes_trains_nothing(name: str) -> None:
-    lost = functions_of("lost_in_makers")
-    assert not is_learnt(lambda net: getattr(lost["Learner"](net), name)(X, TARGET))
-
-
-def test_what_is_trained_on_beside_a_leaf_that_a_function_makes_trains() -> None:
-    clean = functions_of("clean_in_makers")
-    assert is_learnt(lambda net: clean["fed"](net, X))
-    assert is_learnt(lambda net: clean["beside"](net, X, TARGET))
-    assert is_learnt(lambda net: clean["by_a_score"](net, X))
-    assert clean["with_its_gradient"](X).any()
-    assert clean["returned"](X).grad.any()
+@pytest.mark.parametrize("name", ["by_a_function", "by_a_function_that_returns_it"])
+def test_what_is_missed_trains_nothing(name: str) -> None:
+    missed = functions_of("clean_missed")
+    assert not is_learnt(lambda net: missed[name](net, X, TARGET))

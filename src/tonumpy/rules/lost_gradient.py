@@ -4,12 +4,11 @@
 
 Reports a detached conversion whose array returns to torch (`torch.tensor(...)`, `torch.from_numpy(...)`) and is trained
 on: `backward()` is called on the result, in the function itself or in one of the same module that gets the result, or
-the `forward` of a loss returns it. Nothing else takes part in that loss but labels and constants. Where the function
-returns the array, its callers in the module are looked at: one of them makes torch require grad of it (`loss =
-torch.tensor(penalty(net(x)), requires_grad=True)`), which is told with medium confidence. Where the gradient of the
-tensor itself is wanted (its `.grad` is read, an optimizer is given it), nothing is reported; nor of what a target,
+the `forward` of a loss returns it. Nothing else takes part in that loss but labels and constants. Where the gradient of
+the tensor itself is wanted (its `.grad` is read, an optimizer is given it), nothing is reported; nor of what a target,
 teacher, old or reference network gives, by its name, nor where a function of the module takes part in the loss, which
-may call a model of its own. `tonumpy rehearse` tells of the others while they run.
+may call a model of its own, or where one gives the array that another makes a tensor of. `tonumpy rehearse` tells of
+those while they run.
 
 ## Why is this bad
 

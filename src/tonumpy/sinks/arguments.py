@@ -9,7 +9,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion
-from tonumpy.detectors.back_in_torch import back_in_torch
+from tonumpy.detectors.gradients import used_by_torch
 from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.callbacks import caller_of, named
@@ -80,7 +80,7 @@ def _found(
         if risky:
             first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
-            used = None if isinstance(site, ReturnSite) else back_in_torch(module, site.call, site.scopes)
+            used = None if isinstance(site, ReturnSite) else used_by_torch(module, site.call, site.scopes)
             found.append(first._replace(others=tuple(others), back_in_torch=used))
     return found
 

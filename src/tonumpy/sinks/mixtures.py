@@ -12,7 +12,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
-from tonumpy.detectors.back_in_torch import back_in_torch
+from tonumpy.detectors.gradients import used_by_torch
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.names.module import Module
@@ -45,7 +45,7 @@ def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[Implicit
         seen = observed.get(id(site.node))
         for conversion in () if seen is None else _conversions(site, seen):
             if conversion.mixture in ALWAYS_WRONG or conversion.risks or conversion.without_habits().risks:
-                used = back_in_torch(module, site.node, site.scopes)
+                used = used_by_torch(module, site.node, site.scopes)
                 found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
                 break
     # `(tensor - array) < other` is not reached where the first of the two raises.

@@ -1,0 +1,311 @@
+"""From a conversion, or a call that makes one, to where torch trains on what is made of its array.
+
+By names alone, and in the order of no statement: a name is made of all that is bound to it, and an array comes from a
+conversion where an expression holds one or the other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from tonumpy.engine.knowledge.habits import is_named
+from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
+from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.references import class_around, functions_named, references_to
+from tonumpy.text.candidates import Candidate, Scope
+from tonumpy.text.names import last_name, path_of
+from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
+
+MAX_PASSES = 8  # over the assignments of one function
+_OF_LOSSES = ("Loss", "Criterion")
+_INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
+# What has no gradient to lose: positions, counts, truths.
+_OF_INTEGERS = frozenset(
+    "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
+    " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
+)
+_FILL = frozenset("append appendleft extend insert".split())
+# Networks that follow another, or are only asked: nothing is to be learnt through them.
+_ASKED_ALONE = re.compile(r"(?:^|_)(?:targets?|targ|teacher|ema|frozen|old|ref|reference)(?:_|\d|$)")
+# Methods of tensors that arrays and numbers have not.
+_OF_TENSORS = frozenset(
+    "backward contiguous cpu cuda detach expand expand_as gather log_softmax masked_fill new_tensor permute"
+    " requires_grad_ softmax to type_as unsqueeze view".split()
+)
+_RETURNING_TENSORS = ("forward", "training_step")  # what torch trains on, or feeds to the next layer
+_KEEPING = frozenset("save is_tensor isinstance type".split())  # functions of torch that compute nothing
+
+
+class _Names:
+    """The expressions of a function, or of a module's own body, and what its names are made of."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.parts: dict[str, list[ast.expr]] = {}
+        self.returned: list[ast.expr] = []
+        self.calls: list[ast.Call] = []
+        self.grad_read: set[str] = set()  # the names of which `.grad` is read
+        self.parameters = parameters_of(scope)
+        for statement in statements_of(scope.body):
+            if isinstance(statement, SCOPES):
+                continue
+            for name, value in _bound(statement):
+                self.parts.setdefault(name, []).append(value)
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                self.returned.append(statement.value)
+            for node in (node for part in own_expressions(statement) for node in walk(part)):
+                if isinstance(node, ast.Call):
+                    self.calls.append(node)
+                elif isinstance(node, ast.Attribute) and node.attr == "grad" and isinstance(node.value, ast.Name):
+                    self.grad_read.add(node.value.id)
+
+    def made_of(self, nodes: set[int]) -> set[str]:
+        """Return the names that are bound to what holds one of the nodes, or one of these names again."""
+        found: set[str] = set()
+        for _ in range(MAX_PASSES):
+            left = ((name, values) for name, values in self.parts.items() if name not in found)
+            more = {name for name, values in left if any(_holds(value, nodes, found) for value in values)}
+            if not more:
+                break
+            found |= more
+        return found
+
+    def back_in_torch(self, nodes: set[int]) -> set[int]:
+        """Return the calls that make tensors of the arrays that come from some nodes."""
+        arrays = self.made_of(nodes)
+        return {id(each) for each in self.calls if _brings_back(each, nodes, arrays)}
+
+    def trained(self) -> Iterator[tuple[ast.expr, int]]:
+        """Yield what gradients are asked of, and the row: `loss.backward()`, `accelerator.backward(loss)`."""
+        for call in self.calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
+                yield (call.args[0] if call.args else call.func.value), call.lineno
+
+
+def loses_gradient(module: Module, candidate: Candidate) -> int | None:
+    """Return the row of the call of `backward`, or of the `return` of a loss, where that is made of the array of a
+    conversion alone; None where there is none in sight."""
+    if not _may_train_on_arrays(module.source.text):
+        return None
+    scopes = candidate.scopes
+    names = module.derived(_Names, scopes[-1])
+    if any(map(_is_of_target, (candidate.receiver, *names.parts.get(root_name(candidate.receiver) or "", ())))):
+        return None
+    nodes = {id(candidate.call)}
+    returned = names.back_in_torch(nodes)
+    row = _row_of_training(module, names, returned, nodes)
+    if row is not None or not returned:
+        return row
+    rows = [value.lineno for value in names.returned if _is_made_alone(module, names, value, returned, nodes)]
+    owner = class_around(scopes)
+    is_loss = owner is not None and owner.name.endswith(_OF_LOSSES) and getattr(scopes[-1], "name", "") == "forward"
+    callers = ((each, {id(call)}) for each, call in _callers_of(module, scopes))
+    if rows and (is_loss or any(_row_of_training(module, each, called, called) for each, called in callers)):
+        return rows[0]
+    return None
+
+
+@lru_cache(maxsize=1)  # one text may hold any number of candidates
+def _may_train_on_arrays(text: str) -> bool:
+    trains = "backward(" in text or any(f"{word}(" in text for word in _OF_LOSSES)
+    return trains and any(f"{word}(" in text for word in _INTO_TORCH)
+
+
+def _row_of_training(module: Module, names: _Names, tensors: set[int], arrays: set[int]) -> int | None:
+    """Return the row in which a loss is trained on that is made of these tensors alone."""
+    rows = (row for loss, row in names.trained() if _is_made_alone(module, names, loss, tensors, arrays))
+    return next(rows, None) if tensors else None
+
+
+def _is_made_alone(module: Module, names: _Names, value: ast.expr, tensors: set[int], arrays: set[int]) -> bool:
+    """True if a value is made of the tensors that some arrays have become, and nothing else in it may have a gradient.
+
+    Not where one of them is what is learnt: an input that is attacked, weights that are updated by hand or by an
+    optimizer.
+    """
+    made = names.made_of(tensors)
+    if not _holds(value, tensors, made) or not names.grad_read.isdisjoint(made):
+        return False
+    given = (node for call in names.calls for each in _learnt(call) for node in walk(each))
+    if any(isinstance(node, ast.Name) and node.id in made for node in given):
+        return False
+    return not any(_may_learn(module, names, root) for root in _roots(module, names, value, tensors | arrays))
+
+
+def _roots(module: Module, names: _Names, value: ast.expr, nodes: set[int]) -> Iterator[ast.Name | ast.Call]:
+    """Yield the names that a value is made of and that the function does not bind, and the calls that may learn; what
+    is in the nodes is not gone into."""
+    waiting: list[ast.AST] = [value]
+    seen: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in nodes:
+            continue
+        if isinstance(node, ast.Name):
+            if node.id not in names.parts:
+                yield node
+            elif node.id not in seen:
+                seen.add(node.id)
+                waiting += names.parts[node.id]
+        elif isinstance(node, ast.Call) and _calls_learner(module, names, node):
+            yield node
+        else:
+            is_loss = isinstance(node, ast.Call) and _is_loss_called(node.func)
+            waiting += arguments_of(node) if is_loss and isinstance(node, ast.Call) else children_of(node)
+
+
+def _calls_learner(module: Module, names: _Names, call: ast.Call) -> bool:
+    """True if a call makes what requires grad, or calls what a name holds, or a function of the module."""
+    function = call.func
+    if any(functions_named(module, last_name(function) or "")):
+        return True
+    if isinstance(function, ast.Name) and function.id in names.parts:
+        return not _is_loss_called(function) and not all(map(_makes_loss, names.parts[function.id]))
+    if isinstance(function, ast.Call):
+        return not _makes_loss(function)
+    is_asked = any(each.arg == "requires_grad" and not is_false(each.value) for each in call.keywords)
+    return is_asked or last_name(function) == "Parameter"
+
+
+def _may_learn(module: Module, names: _Names, root: ast.Name | ast.Call) -> bool:
+    """False for what is imported or defined, and what is called a label. A parameter hides what the module binds."""
+    if isinstance(root, ast.Call):
+        return True
+    bound = module.names.bindings.get(root.id)
+    if bound and root.id not in names.parameters:
+        return not all(isinstance(each, (Import, *SCOPES)) for each in bound)
+    is_data = is_named("label-name", root.id) or is_named("loader-name", root.id)
+    return not is_data and root.id not in module.names.imports_in_functions
+
+
+def _learnt(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield what a call asks gradients of, or gives to an optimizer: `torch.autograd.grad(loss, w)`, `Adam([w])`."""
+    name = last_name(call.func) or ""
+    if name in ("grad", "backward"):
+        yield from (each.value for each in call.keywords if each.arg == "inputs")
+        yield from call.args[1:2] if name == "grad" else ()
+    elif name[:1].isupper() and name not in _INTO_TORCH and name != "Variable" and not name.endswith(_OF_LOSSES):
+        yield from call.args[:1]
+
+
+def _is_of_target(made_by: ast.expr) -> bool:
+    """True if a network that is only asked gives it: `self.target_net(x)[0].detach()`."""
+    node, called = made_by, ""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Call):
+            called = last_name(node.func) or ""
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return _ASKED_ALONE.search(called.lower()) is not None
+
+
+def _is_loss_called(function: ast.expr) -> bool:
+    """True for `criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
+    name = (read_name(function) or "").removeprefix("self.").lower()
+    return "loss" in name or "criterion" in name
+
+
+def _makes_loss(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and (last_name(node.func) or "").endswith(_OF_LOSSES)
+
+
+def used_by_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> int | None:
+    """Return the line where torch uses what a call, or an operator, gives, so that a conversion would cut the gradient
+    there; None where none is in sight."""
+    if isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
+        return None  # positions and counts have no gradient to lose
+    names, nodes = module.derived(_Names, scopes[-1]), {id(node)}
+    used = _row_of_use(module, names, nodes)
+    if used is not None:
+        return used
+    made = names.made_of(nodes)
+    first = next((each for each in names.returned if _holds(each, nodes, made)), None)
+    if first is None:
+        return None
+    if getattr(scopes[-1], "name", "") in _RETURNING_TENSORS and class_around(scopes) is not None:
+        return first.lineno
+    found = (_row_of_use(module, each, {id(call)}) for each, call in _callers_of(module, scopes))
+    return next((row for row in found if row is not None), None)
+
+
+def _row_of_use(module: Module, names: _Names, nodes: set[int]) -> int | None:
+    made = names.made_of(nodes)
+    rows = [call.lineno for call in names.calls if _is_use(module, call, nodes, made)]
+    rows += [row for loss, row in names.trained() if _holds(loss, nodes, made)]
+    return next(iter(rows), None)
+
+
+def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) -> bool:
+    if _brings_back(call, nodes, names):
+        return True
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TENSORS:
+        return _holds(call.func.value, nodes, names)
+    root = (path_of(call.func) or "").partition(".")[0]  # `torch.stack` and `F.relu`
+    bound = module.names.bindings.get(root, ())
+    is_of_torch = any(isinstance(each, Import) and each.module.partition(".")[0] == "torch" for each in bound)
+    is_use = is_of_torch and last_name(call.func) not in _KEEPING | _OF_INTEGERS
+    return is_use and any(_holds(each, nodes, names) for each in call.args if not isinstance(each, ast.Dict))
+
+
+def _callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[_Names, ast.Call]]:
+    """Yield the calls of a function in its module, each with the names of the function, or module, around it."""
+    for reference in references_to(module, scopes) if isinstance(scopes[-1], FUNCTIONS) else ():
+        if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
+            yield module.derived(_Names, reference.scopes[-1]), reference.call
+
+
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method), [*_, last])) if method in _FILL:
+            yield name, last  # `parts.append(x)`: the list is made of it, too
+    for target, value in targets_with_values(statement):
+        if isinstance(target, ast.Name):
+            yield target.id, value
+
+
+def targets_with_values(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what an assignment or a loop binds, each element of a tuple by itself, with what it is made of."""
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        targets, value = [statement.target], statement.iter
+    else:
+        return
+    for target in targets:
+        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
+        for position, element in enumerate(elements):
+            yield element, value if values is None or len(elements) == 1 else values[position]
+
+
+def _holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:
+    """True if a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
+    waiting: list[ast.AST] = [value]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in nodes or (isinstance(node, ast.Name) and node.id in names):
+            return True
+        waiting += parts_that_make(node)
+    return False
+
+
+def parts_that_make(node: ast.AST) -> list[ast.AST]:
+    """Return the parts that a value is made of."""
+    if isinstance(node, ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
+        return []
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.Attribute) and node.attr in _OF_INTEGERS):
+        return []
+    return children_of(node)
+
+
+def _brings_back(call: ast.Call, nodes: set[int], names: Collection[str]) -> bool:
+    """True if a call makes a tensor of what holds a node or a name."""
+    if last_name(call.func) not in _INTO_TORCH or not call.args or not _holds(call.args[0], nodes, names):
+        return False
+    dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]
+    return not any(dtype in _OF_INTEGERS for dtype in dtypes)
