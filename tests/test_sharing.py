@@ -164,9 +164,6 @@ def _shares(function: Function, given: object, kind: type) -> bool:
 def test_the_functions_that_share_memory_do_so() -> None:
     array, x = np.ones((2, 3)), torch.ones(2, 3)
     for name in SHARERS:
-        if name == "__array__":
-            assert _shares(torch.Tensor.__array__, x, np.ndarray)
-            continue
         of_torch, of_numpy = getattr(torch, name, None), getattr(np, name, None)
         of_torch = partial(torch.frombuffer, dtype=torch.float64) if name == "frombuffer" else of_torch
         for owner, function in (("torch", of_torch), ("np", None if name == "frombuffer" else of_numpy)):
@@ -178,8 +175,18 @@ def test_the_functions_that_share_memory_do_so() -> None:
 
 
 def test_no_other_function_is_named_as_one_that_makes_the_other_kind() -> None:
-    """But for those that give a view of another shape; `asfortranarray` shares only what has one dimension."""
-    of_shape = ("atleast", "diag", "flip", "ravel", "real_if_close", "require", "rot90", "matrix_transpose")
+    """But for those that give a view of another shape, or order; `asfortranarray` shares what has one dimension."""
+    of_shape = (
+        "ascontiguousarray",
+        "atleast",
+        "diag",
+        "flip",
+        "ravel",
+        "real_if_close",
+        "require",
+        "rot90",
+        "matrix_transpose",
+    )
     array, x = np.ones((2, 3)), torch.ones(2, 3)
     for library, given, kind in ((np, x, np.ndarray), (torch, array, torch.Tensor)):
         # Those that set something would set it for the tests that come after: `torch.set_printoptions(array)`.

@@ -15,6 +15,7 @@ from tonumpy.detectors.flow import sharing_of
 from tonumpy.detectors.gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
+from tonumpy.detectors.shared_calls import find_sharers
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
@@ -34,7 +35,7 @@ from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operators import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
+from tonumpy.sinks.shared_memory import infer_sharers
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import Candidate, find_candidates
@@ -178,7 +179,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)
     candidates = find_candidates(source) if "receivers" in rules else []
-    sharers = sharers_in(module) if "memory" in rules else []
+    sharers = find_sharers(source) if "memory" in rules else []
     sharing = cache(partial(sharing_of, source, candidates, sharers))
     risks = PossibleTensors(source)
     found = list[Judgement]()

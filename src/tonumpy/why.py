@@ -13,6 +13,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.flow import sharing_of
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
+from tonumpy.detectors.shared_calls import find_sharers
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.torch_compiled import compiled_around
@@ -32,7 +33,7 @@ from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.objectives import find_given
 from tonumpy.sinks.operators import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shared_memory import infer_sharers, sharers_in
+from tonumpy.sinks.shared_memory import infer_sharers
 from tonumpy.sinks.stores import find_stores, infer_stores
 from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site, call_span, find_candidates, is_in_row
@@ -220,7 +221,7 @@ def _places(module: Module, row: int) -> _Places:
         row,
         risks,
         candidates,
-        [each for each in sharers_in(module) if is_in_row(each.call, row)],
+        [each for each in find_sharers(source) if is_in_row(each.call, row)],
         sinks,
         [each for each in given if is_in_row(each.call, row)],
         [each for each in find_stores(source, risks) if is_in_row(each.node, row)],

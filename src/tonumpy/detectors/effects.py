@@ -18,7 +18,6 @@ from tonumpy.detectors.memory import (
     is_parameter,
     selected,
 )
-from tonumpy.detectors.shared_calls import converted_by, shares
 from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, waits
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.names.bindings import arguments_of
@@ -97,12 +96,14 @@ class Effects(Aliases):
             self.wait_for_device(argument)
 
     def _convert(self, call: ast.Call, side: Side) -> References:
-        source, self.is_under_way = converted_by(call), True
+        assert isinstance(call.func, ast.Attribute) or call.args
+        source = call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]  # of `x.numpy()`
+        self.is_under_way = True
         references = self.value(source)
         for argument in arguments_of(call):
             if argument is not source:
                 self.value(argument)
-        made = (each.converted(call, side, self.path) for each in references if shares(call, each))
+        made = (each.converted(call, side, self.path) for each in references)
         return frozenset(each for each in made if each is not None)
 
     def _copy(self, call: ast.Call) -> References:

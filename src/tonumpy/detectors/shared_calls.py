@@ -1,4 +1,4 @@
-"""From a source to the calls other than `.numpy()` that share memory between an array and a tensor on the CPU.
+"""The calls other than `.numpy()` that share memory between an array and a tensor on the CPU, and what ends sharing.
 
 NumPy's make an array of a tensor, torch's a tensor of an array. Measured: tests/test_sharing.py tries every function of
 both.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.detectors.memory import Reference, Side, is_member, is_whole_item
+from tonumpy.detectors.memory import Side
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.values.value_facts import max_device_taint, members, tensor_facts
@@ -19,11 +19,9 @@ from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import SHARERS
 from tonumpy.text.source import Source
 
-_METHOD = "__array__"  # of tensors; the others are functions
 OF_ARRAYS_ALONE = frozenset(("from_numpy", "frombuffer"))  # which raise where they are given anything else
 _OF_TORCH = frozenset(("as_tensor", *OF_ARRAYS_ALONE))
 _OF_BOTH = frozenset(("asarray", "from_dlpack"))
-_COPYING_VIEWS = "ascontiguousarray"
 _HELD = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what may be of memory that somebody else holds
 
 
@@ -40,26 +38,9 @@ def side_of(call: ast.Call) -> Side:
     return "tensor" if is_of_torch else "array"
 
 
-def converted_by(call: ast.Call) -> ast.expr:
-    """Return what it is made of."""
-    if call.args:
-        return call.args[0]
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.value  # `x.numpy()`, `x.__array__()`
-
-
-def shares(call: ast.Call, reference: Reference) -> bool:
-    """Not what copies some views: who calls it expects one of those."""
-    if last_name(call.func) != _COPYING_VIEWS:
-        return True
-    return all(is_whole_item(step) or is_member(step) for step in reference.memory[1:])
-
-
 def _may_share(call: ast.Call) -> bool:
     """Not where another dtype or a copy is asked for, or another device may be."""
     name = last_name(call.func)
-    if name == _METHOD:
-        return isinstance(call.func, ast.Attribute) and not call.args and not call.keywords
     if name not in SHARERS or len(call.args) != 1 or not isinstance(call.args[0], _HELD):
         return False
     return name == "frombuffer" or all(map(_shares_with, call.keywords))
@@ -72,7 +53,8 @@ def _shares_with(keyword: ast.keyword) -> bool:
 
 
 def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tuple[ast.expr, ...]:
-    """Innermost first. `values` are those of the parts, by the id of their nodes."""
+    """The parts of a receiver whose result is new memory, innermost first. `values` are those of the parts, by the id
+    of their nodes."""
     found: list[ast.expr] = []
     innermost = chain.links[0].base if chain.links else receiver
     if isinstance(innermost, ast.BinOp) and isinstance(values.get(id(innermost)), Tensor):
@@ -94,22 +76,18 @@ def brings_back(chain: Chain, values: dict[int, Value]) -> Fact:
 def _copies(link: Link, base: Value | None) -> bool:
     if not isinstance(link.node, ast.Call) or link.attribute is None:
         return False
-    name = link.attribute.attr
+    named = {each.arg: each.value for each in link.node.keywords}
+    name, operator = link.attribute.attr, None
     if isinstance(base, Tensor):
-        if any(keyword.arg == "copy" and _is_true(keyword.value) for keyword in link.node.keywords):
+        copy = named.get("copy")
+        if isinstance(copy, ast.Constant) and copy.value is True:
             return True  # `.to("cpu", copy=True)`
         if link.role is Role.CPU:
             return base.on_cpu is False
         operator = torch_api.tensor_method(name)
     elif isinstance(base, Symbol):
         operator = torch_api.function(f"{base.name}.{name}")
-    else:
-        return False
-    if operator is None or any(keyword.arg == "out" for keyword in link.node.keywords):
+    if operator is None or "out" in named:
         return False
     outputs = [output for result in operator.results for output in result.outputs]
     return bool(outputs) and all(output.kind == "tensor" and output.memory == "new" for output in outputs)
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True

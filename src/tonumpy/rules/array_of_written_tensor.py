@@ -11,9 +11,8 @@ calls deep. In a loop the write may come before the conversion: the next iterati
 branches of one `if` are told apart.
 
 NumPy's functions that share memory with a CPU tensor count like `.numpy()`: `np.asarray(x)`, `np.asanyarray(x)`,
-`np.ascontiguousarray(x)`, `np.from_dlpack(x)`, `x.__array__()`. So do torch's functions that share memory with an
-array, such as `torch.from_numpy(array)`, if the tensor is overwritten and the array read. NumPy 2 refuses `np.array(x,
-copy=False)`.
+`np.from_dlpack(x)`. So do torch's functions that share memory with an array, such as `torch.from_numpy(array)`, if the
+tensor is overwritten and the array read. NumPy 2 refuses `np.array(x, copy=False)`.
 
 ## Why is this bad
 

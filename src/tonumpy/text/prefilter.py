@@ -43,8 +43,7 @@ LACKED_BY_NUMPY = (
 )
 # Functions other than `.numpy()` after which an array and a tensor share memory, and the method behind some.
 SHARERS = (
-    *("from_numpy", "as_tensor", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "asmatrix"),
-    *("frombuffer", "from_dlpack", "__array__"),
+    *("from_numpy", "as_tensor", "asarray", "asanyarray", "asarray_chkfinite", "asmatrix", "frombuffer", "from_dlpack"),
 )
 # What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
