@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up; what is not named stands above all that is.
 STOREYS = """
-facts formats suggestions own_functions garbage findings globs text boundary
+facts formats suggestions own_functions garbage findings globs text wanted_errors boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 detectors.memory conversions detectors sinks repair phrases related rules

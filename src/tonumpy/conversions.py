@@ -14,7 +14,7 @@ from tonumpy.engine.values.evidence import PROVED, AllEvidence, Strength, is_cut
 from tonumpy.facts import Certainty, Fact
 from tonumpy.findings import Confidence
 from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
-from tonumpy.text.wanted_errors import OF_DEVICE, OF_GRAD, errors_made_good
+from tonumpy.wanted_errors import OF_DEVICE, OF_GRAD, errors_made_good
 
 _Judged = TypeVar("_Judged", "Conversion", "ImplicitConversion")
 Risk = Literal["requires grad", "learns", "elsewhere", "sent", "layout", "dtype", "bit"]

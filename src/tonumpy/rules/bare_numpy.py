@@ -49,7 +49,7 @@ from tonumpy.findings import RepairStyle
 from tonumpy.phrases import at_risk, at_risk_briefly, lost, subject
 from tonumpy.repair.operations import Operation, complete_chain
 from tonumpy.text.candidates import Candidate
-from tonumpy.text.wanted_errors import OF_GRAD
+from tonumpy.wanted_errors import OF_GRAD
 
 CODE = "TNP101"
 ON_BY_DEFAULT = True

@@ -30,7 +30,7 @@ from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import TRIES
 from tonumpy.text.tree_paths import path_at, path_to
-from tonumpy.text.wanted_errors import treatment
+from tonumpy.wanted_errors import treatment
 
 _OWN = os.path.join(Path(__file__).parents[2], "")
 
