@@ -471,6 +471,20 @@ def test_explain_takes_the_names_that_why_prints(run_tonumpy: RunTonumpy, tmp_pa
 CHOICES = """\
 import torch
 
+
+class Base:
+    def __init__(self):
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class Store(Base):
+    def sample(self):
+        return torch.zeros(3, device=self.device)
+"""
+CHOOSING = """\
+import torch
+from package.choices import Store
+
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -478,34 +492,15 @@ def pick():
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-class Base:
-    def __init__(self):
-        self.device = pick()
-
-
-class Store(Base):
-    def sample(self):
-        return torch.zeros(3, device=self.device)
-
-
 def several(name):
     if name:
         return name
     return "cpu"
-"""
-CHOOSING = """\
-import torch
-from package import choices
-from package.choices import DEVICE as there, Base, Store, pick, several
-
-
-def imported(x: torch.Tensor):
-    y = x.detach().to(there)
-    return y.numpy()
 
 
 def of_module(x: torch.Tensor):
-    return x.detach().to(choices.DEVICE).numpy()
+    y = x.detach().to(DEVICE)
+    return y.numpy()
 
 
 def returned(x: torch.Tensor):
@@ -513,7 +508,10 @@ def returned(x: torch.Tensor):
     return x.detach().to(device=device).numpy()
 
 
-class Trainer(Base):
+class Trainer:
+    def __init__(self):
+        self.device = pick()
+
     def run(self, x: torch.Tensor):
         y = x.detach().to(self.device)
         return y.numpy()
@@ -542,13 +540,12 @@ def test_the_line_that_chooses_the_device_is_named(run_tonumpy: RunTonumpy, tmp_
     (tmp_path / "package" / "choices.py").write_text(CHOICES)
     (tmp_path / "m.py").write_text(CHOOSING)
     places = {
-        8: ("`there`", "choices.py:3"),
-        12: ("`choices.DEVICE`", "choices.py:3"),
-        17: ("`device`", "choices.py:7"),
-        23: ("`self.device`", "choices.py:7"),
-        29: ("`where`", "line 27"),
-        33: ("`self.device`", "choices.py:7"),
-        39: ("`device`", "choices.py:20"),
+        19: ("`DEVICE`", "line 4"),
+        24: ("`device`", "line 8"),
+        33: ("`self.device`", "line 8"),
+        39: ("`where`", "line 37"),
+        43: ("`self.device`", "choices.py:11"),
+        49: ("`device`", "line 11"),
     }
     for _ in range(2):  # the second time from the cache
         lines = run_tonumpy("check", "--quiet", "m.py").out.splitlines()
@@ -558,8 +555,8 @@ def test_the_line_that_chooses_the_device_is_named(run_tonumpy: RunTonumpy, tmp_
     told = json.loads(run_tonumpy("check", "--output-format", "json", "m.py").out)
     for each, (name, place) in zip(told, places.values(), strict=True):
         assert f"on a device chosen at run time ({name}, {place}): raises TypeError" in each["message"]
-    why = run_tonumpy("why", "m.py:17").out
-    assert "package/choices.py:7: `pick` returns it here" in why
+    why = run_tonumpy("why", "m.py:24").out
+    assert "m.py:8: `pick` returns it here" in why
     assert 'return "cuda" if torch.cuda.is_available() else "cpu"' in why
 
 
