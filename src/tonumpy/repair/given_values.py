@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tonumpy.engine.names.bindings import is_name
 from tonumpy.text.names import last_name, path_of
-from tonumpy.text.syntax import FUNCTIONS, statements_of, walk
+from tonumpy.text.syntax import FUNCTIONS, indices_of, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -19,13 +19,6 @@ _MAX_NAMES = 8  # that one value is computed from in turn
 _TENSOR_CLASSES = frozenset(
     "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor ByteTensor CharTensor"
     " BoolTensor Parameter Buffer".split()
-)
-# What other libraries' values have no method for: behind these only a tensor comes through.
-_OF_TENSORS = frozenset(
-    "cuda cpu detach detach_ requires_grad_ to float double half bfloat16 long int bool to_dense to_sparse resolve_conj"
-    " resolve_neg unsqueeze expand expand_as permute view contiguous unfold narrow numel backward clone type_as"
-    " log_softmax softmax sigmoid relu tanh exp log sqrt abs argsort topk index_select masked_select gather scatter"
-    " new_zeros new_ones new_tensor dequantize cfloat is_sparse register_hook".split()
 )
 # Attributes and methods that arrays have as well: what comes out is what goes in.
 _VIEWS = frozenset("T real imag data grad H mT".split())
@@ -36,7 +29,7 @@ _OF_ARRAYS = frozenset(
 )
 _PASSING = frozenset("max min abs list tuple sorted reversed round iter next copy deepcopy".split())
 _TORCH = ("torch", "F", "nn")
-_NO_TENSORS = frozenset("tolist item numpy size dim numel".split())
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def is_tensor_on_every_path(node: ast.expr, tree: ast.Module) -> bool:
@@ -50,7 +43,7 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
         return False
     if isinstance(node, ast.Call):
         is_sum = is_name(node.func, "sum")  # of nothing: the number 0
-        return not is_sum and all(_is_free(each, path, names) for each in _passed_on(node, path))
+        return not is_sum and all(_is_free(each, path, names) for each in _passed_on(node))
     if isinstance(node, ast.Attribute):
         if node.attr in _VIEWS:
             return _is_free(node.value, path, names)
@@ -60,12 +53,10 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
     return all(_is_free(each, path, names) for each in _parts_of(node))
 
 
-def _passed_on(call: ast.Call, path: Sequence[ast.AST]) -> list[ast.expr]:
+def _passed_on(call: ast.Call) -> list[ast.expr]:
     """The expressions that decide whether a call gives a tensor; empty where nothing given to it decides."""
     function = call.func
     if isinstance(function, ast.Attribute):
-        if is_name(function.value, "self") and _is_overridden(function.attr, path):
-            return [function]
         is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
         return [function.value] if function.attr in _OF_ARRAYS and not is_of_library else []
     return call.args if isinstance(function, ast.Name) and function.id in _PASSING else []
@@ -89,7 +80,7 @@ def _is_name_free(node: ast.Name, path: Sequence[ast.AST], names: int) -> bool:
             return True
         parameter = _parameter(scope, node.id)
         if parameter is not None:
-            if parameter.annotation is not None and not _is_any(parameter.annotation):
+            if parameter.annotation is not None and last_name(parameter.annotation) not in ("Any", "object"):
                 return _names_tensor(parameter.annotation)
             return _is_tested(parameter.arg, path[depth:])
         if values:
@@ -105,28 +96,19 @@ def _is_container_of_module(name: str, tree: ast.AST) -> bool:
 
 
 def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
-    """True if a class annotates an attribute of its own as a tensor, or all that the module puts there is one."""
+    """True if a class declares an attribute of its own as a tensor: others may write what they like to any other."""
     owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
-    if owner is None or _is_overridden(name, path):
-        return False
-    declared = _declared_in(owner, name)
-    if declared is not None:
-        return declared
-    writes = list(_writes_in(owner, name))
-    return bool(writes) and all(map(_is_made_by_torch, (*writes, *_writes_outside(path[0], name))))
-
-
-def _is_overridden(name: str, path: Sequence[ast.AST]) -> bool:
-    """True if a subclass in the module has a method or an attribute of its own in place of that of `self`."""
-    owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
-    if owner is None:
-        return False
-    names, classes = {owner.name}, [each for each in walk(path[0]) if isinstance(each, ast.ClassDef)]
-    for each in classes:  # a base stands before its subclasses
-        if any(last_name(base) in names for base in each.bases):
-            names.add(each.name)
-            own = (statement.name for statement in each.body if isinstance(statement, FUNCTIONS))
-            if name in own or any(True for _ in _writes_in(each, name)):
+    for node in walk(owner) if owner is not None else ():
+        if isinstance(node, ast.AnnAssign) and _names(node.target, name):
+            return _names_tensor(node.annotation)
+        value = (
+            node.value if isinstance(node, ast.Assign) and any(_names(each, name) for each in node.targets) else None
+        )
+        if isinstance(value, ast.Call) and last_name(value.func) == "Parameter":  # nothing else may follow it
+            return True
+        if isinstance(node, ast.Call) and last_name(node.func) in ("register_buffer", "register_parameter"):
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.Constant) and first.value == name:
                 return True
     return False
 
@@ -199,10 +181,6 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
     return next((each for each in taken if each.arg == name), None)
 
 
-def _is_any(annotation: ast.expr) -> bool:
-    return last_name(annotation) in ("Any", "object")
-
-
 def _names_tensor(annotation: ast.expr) -> bool:
     """True if an annotation allows nothing but a tensor, or None: `Optional` mostly says what is tested elsewhere."""
     if isinstance(annotation, ast.Constant):
@@ -214,41 +192,27 @@ def _names_tensor(annotation: ast.expr) -> bool:
             return False
     if isinstance(annotation, ast.BinOp):
         return _names_tensor(annotation.left) and _names_tensor(annotation.right)
-    if isinstance(annotation, ast.Subscript):
-        inner = annotation.slice
-        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-        if last_name(annotation.value) in ("Optional", "Union", "Annotated", "Final", "ClassVar"):
-            return all(map(_names_tensor, parts if last_name(annotation.value) != "Annotated" else parts[:1]))
-        if last_name(annotation.value) in ("list", "List", "tuple", "Tuple", "Sequence", "Iterable", "dict", "Dict"):
-            return all(map(_names_tensor, parts[-1:]))  # of its items
-        return any(map(_names_tensor, parts))  # `Float[Tensor, "n 3"]`
+    if isinstance(annotation, ast.Subscript):  # a container, `Optional[Tensor]` or `Float[Tensor, "n 3"]`
+        together = all if last_name(annotation.value) in ("Optional", "Union") else any
+        return together(map(_names_tensor, indices_of(annotation.slice)))
     return last_name(annotation) in _TENSOR_CLASSES
 
 
 def _is_tested(name: str, path: Sequence[ast.AST]) -> bool:
     """True if code around a place, or before it in the same blocks, has shown that a name is a tensor."""
     for outer, inner in pairwise(path):
-        if isinstance(outer, (ast.If, ast.IfExp)):
-            is_body = inner is outer.body or (
-                isinstance(outer.body, list) and any(each is inner for each in outer.body)
-            )
-            is_else = not is_body and inner is not outer.test
-            if (is_body and _shows(outer.test, name, True)) or (is_else and _shows(outer.test, name, False)):
+        if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
+            body = outer.body if isinstance(outer.body, list) else [outer.body]
+            if _shows(outer.test, name, inner in body):
                 return True
-        for block in ("body", "orelse", "finalbody"):
-            statements = getattr(outer, block, None)
-            if not isinstance(statements, list) or not any(each is inner for each in statements):
-                continue
-            for statement in statements:
-                if statement is inner:
-                    break
-                if isinstance(statement, ast.Assert) and _shows(statement.test, name, True):
-                    return True
-                leaves = isinstance(statement, ast.If) and isinstance(
-                    statement.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)
-                )
-                if isinstance(statement, ast.If) and leaves and _shows(statement.test, name, False):
-                    return True
+        fields = (getattr(outer, field, None) for field in ("body", "orelse", "finalbody"))
+        block = next((each for each in fields if isinstance(each, list) and inner in each), [])
+        for statement in block[: block.index(inner)] if block else ():
+            if isinstance(statement, ast.Assert) and _shows(statement.test, name, True):
+                return True
+            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING)
+            if leaves and _shows(statement.test, name, False):
+                return True
     return False
 
 
@@ -265,55 +229,6 @@ def _shows(test: ast.expr, name: str, truth: bool) -> bool:
     return last_name(test.func) == "isinstance" and len(test.args) == 2 and _names_tensor(test.args[1])
 
 
-def _declared_in(owner: ast.ClassDef, name: str) -> bool | None:
-    """True if an annotation, or `register_buffer`, says that an attribute is a tensor; None where nothing is said."""
-    for node in walk(owner):
-        if isinstance(node, ast.AnnAssign) and _names(node.target, name):
-            return _names_tensor(node.annotation)
-        if isinstance(node, ast.Call) and last_name(node.func) in ("register_buffer", "register_parameter"):
-            first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and first.value == name:
-                return True
-    return None
-
-
-def _writes_in(owner: ast.ClassDef, name: str) -> Iterator[ast.expr]:
-    """The values that assignments in a class give to an attribute of this name."""
-    for node in walk(owner):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            if _names(target, name):
-                assert isinstance(node, ast.Assign)
-                yield node.value
-            elif isinstance(target, ast.Tuple) and any(_names(each, name) for each in target.elts):
-                yield target  # which is no tensor: a part of it is not plain to see
-
-
-def _writes_outside(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """The values that others than `self` give to an attribute of this name, by assignment or by `setattr`."""
-    for node in walk(tree):
-        if isinstance(node, ast.Assign):
-            targets = (each for each in node.targets if isinstance(each, ast.Attribute) and each.attr == name)
-            yield from (node.value for each in targets if not is_name(each.value, "self"))
-        elif isinstance(node, ast.Call) and is_name(node.func, "setattr") and len(node.args) == 3:
-            key = node.args[1]
-            yield from [node.args[2]] if not isinstance(key, ast.Constant) or key.value == name else []
-
-
 def _names(target: ast.expr, name: str) -> bool:
     is_plain = isinstance(target, ast.Name) and target.id == name
     return is_plain or (isinstance(target, ast.Attribute) and target.attr == name)
-
-
-def _is_made_by_torch(node: ast.expr) -> bool:
-    """`torch.zeros(3).to(device)`, `nn.Parameter(...)`, `self.net(x)` of a model that is called."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        if isinstance(node, ast.Call):
-            name, root = last_name(node.func), (path_of(node.func) or "").partition(".")[0]
-            if name in _NO_TENSORS:
-                return False
-            if root in _TORCH or name in _OF_TENSORS:
-                return True
-            node = node.func
-        else:
-            node = node.value
-    return False
