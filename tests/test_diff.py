@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -57,22 +56,3 @@ def test_patch_reads_it(tmp_path: Path, new: str) -> None:
     patch = b"".join(unified_diff("f", b"a\nb\nc\n", new.encode()))
     subprocess.run(["patch", "-s", "-p0"], input=patch, cwd=tmp_path, check=True)
     assert (not new and not (tmp_path / "f").exists()) or (tmp_path / "f").read_text() == new
-
-
-def test_lines_that_are_the_same_are_searched_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """difflib's search took minutes for 10,000 functions that are repaired alike."""
-    asked: list[int] = []
-    search = difflib.SequenceMatcher.find_longest_match
-
-    def counted(self: difflib.SequenceMatcher[bytes], *rows: int) -> difflib.Match:
-        asked.append(len(self.a))
-        return search(self, *rows)
-
-    monkeypatch.setattr(difflib.SequenceMatcher, "find_longest_match", counted)
-    old = b"".join(b"def f_%d(x):\n    return x.numpy()\n\n" % number for number in range(2000))
-    new = old.replace(b"x.numpy", b"x.cpu().numpy")
-    patch = b"".join(unified_diff("f", old, new))
-    assert (patch.count(b"\n+ "), asked) == (2000, [])
-    many, joined = old * 4, new * 4 + b"pass"
-    assert _patched(b"".join(unified_diff("f", many, joined)), many) == joined
-    assert asked == []
