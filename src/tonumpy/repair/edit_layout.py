@@ -14,7 +14,7 @@ from tonumpy.repair.operations import (
     AddLinks,
     Convert,
     DataToDetach,
-    DropArgument,
+    MakeFalse,
     Operation,
     RemoveLink,
     ReplaceFunction,
@@ -111,37 +111,9 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         return _append_links(operation, source)
     if isinstance(operation, ReplaceFunction):
         return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), operation.name),)
-    if isinstance(operation, DropArgument):
-        return (_drop_argument(operation, source),)
+    if isinstance(operation, MakeFalse):
+        return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), "False"),)
     return (_force(operation.subject, source),)
-
-
-def _drop_argument(operation: DropArgument, source: Source) -> Edit:
-    """Drops an argument and the comma beside it, unless a comment would go with the comma."""
-    call, text = operation.subject, source.text
-    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    places = sorted(_extent(each, source) for each in given)
-    own = _extent(operation.argument, source)
-    number = next((at for at, (start, end) in enumerate(places) if start <= own[0] and own[1] <= end), None)
-    if number is None:
-        raise MisplacedError
-    start, end = places[number]
-    if number:
-        start = places[number - 1][1]
-        gap = text[start : places[number][0]]
-        start += gap.rfind(")", 0, gap.find(",")) + 1  # the brackets around the argument before
-    elif len(places) > 1:
-        end = places[1][0]
-    if "#" in text[start:end] or "(" in text[start : places[number][0]]:
-        raise MisplacedError
-    return Edit(source.position_at(start), source.position_at(end), "")
-
-
-def _extent(node: ast.expr | ast.keyword, source: Source) -> tuple[int, int]:
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    ends = source.ast_position(node.lineno, node.col_offset), source.ast_position(node.end_lineno, node.end_col_offset)
-    return source.offset(ends[0]), source.offset(ends[1])
 
 
 def _append_links(operation: Convert | AddCopy, source: Source) -> tuple[Edit, ...]:

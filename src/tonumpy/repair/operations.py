@@ -126,23 +126,19 @@ class AddCopy(NamedTuple):
         return f"add `.{self.method}()` after `{'.numpy' if name == 'numpy' else name}()`"
 
 
-class DropArgument(NamedTuple):
-    """`f(x, argument)` becomes `f(x)`; the argument may be that of a keyword."""
+class MakeFalse(NamedTuple):
+    """An argument that is `True` becomes `False`; `name` is that of its keyword."""
 
-    subject: ast.Call
-    argument: ast.expr
+    subject: ast.expr
+    name: str
 
     @property
     def made(self) -> ast.expr:
-        args = [each for each in self.subject.args if each is not self.argument]
-        return ast.Call(
-            self.subject.func, args, [each for each in self.subject.keywords if each.value is not self.argument]
-        )
+        return ast.Constant(False)
 
     @property
     def words(self) -> str:
-        keyword = next((each.arg for each in self.subject.keywords if each.value is self.argument), None)
-        return f"drop `{f'{keyword}=' if keyword else ''}{(quoted(self.argument) or '`...`')[1:-1]}`"
+        return f"wait for the copy, `{self.name}=False`"
 
 
 class ReplaceFunction(NamedTuple):
@@ -164,7 +160,7 @@ class ReplaceFunction(NamedTuple):
         return f"call `{self.name}`"
 
 
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | DropArgument | ReplaceFunction
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | MakeFalse | ReplaceFunction
 
 _FORCE = ast.keyword("force", ast.Constant(True))
 

@@ -42,7 +42,7 @@ import torch
 
 def scores(net: torch.nn.Linear, batch):
     found = net.cuda()(batch.cuda())
-    return found.detach().to("cpu").numpy()
+    return found.detach().to("cpu", non_blocking=False).numpy()
 ```
 
 Where several copies are read together, keep them and write one `torch.cuda.synchronize()` before the first read: the
@@ -50,14 +50,14 @@ copies then run beside each other.
 
 ## Fix safety
 
-Safe: it drops `non_blocking=True`, and the copy waits for itself.
+Safe: it says `non_blocking=False`, and the copy waits for itself.
 """
 
 import ast
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Confidence, Ground, RepairStyle
-from tonumpy.repair.operations import DropArgument, Operation
+from tonumpy.repair.operations import MakeFalse, Operation
 
 CODE = "TNP204"
 ON_BY_DEFAULT = True
@@ -94,12 +94,10 @@ def brief(conversion: ImplicitConversion) -> str:
 def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     assert conversion.copied is not None
     call = conversion.copied.call
-    keyword = next((each for each in call.keywords if each.arg == "non_blocking"), None)
-    if keyword is not None:
-        is_plain = isinstance(keyword.value, ast.Constant)
-        return (DropArgument(call, keyword.value),) if is_plain else ()
-    last = call.args[-1]
-    return (DropArgument(call, last),) if isinstance(last, ast.Constant) and last.value is True else ()
+    by_name = [each.value for each in call.keywords if each.arg == "non_blocking"]
+    asked = (*by_name, *call.args[-1:])[0]
+    is_plain = isinstance(asked, ast.Constant) and asked.value is True
+    return (MakeFalse(asked, "non_blocking"),) if is_plain else ()
 
 
 def related(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
