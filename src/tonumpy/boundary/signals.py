@@ -101,19 +101,6 @@ def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signa
         _current.remove(signals)
 
 
-@contextmanager
-def blocked() -> Iterator[None]:
-    """Inside, signals wait: processes that are started here get none before `begin_worker`."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NUMBERS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def begin_worker() -> None:
     """Make a worker process end with its parent, which alone answers a terminal's interrupt."""
     from threading import Thread  # start-up
@@ -121,8 +108,6 @@ def begin_worker() -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     for number in _NUMBERS:
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _NUMBERS)
 
 
 def _end_with_parent() -> None:

@@ -9,7 +9,7 @@ import sys
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from tonumpy.boundary.signals import begin_worker, blocked
+from tonumpy.boundary.signals import begin_worker
 from tonumpy.config import cores
 from tonumpy.engine.names.project import Project
 from tonumpy.garbage import Paused
@@ -88,9 +88,7 @@ def _pooled(work: Work, tasks: Sequence[Task], processes: int, *, records: bool)
 
     with _safe_path(), ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
-            with blocked():
-                outcomes = pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
-            yield from outcomes
+            yield from pool.map(partial(_work_here, work, records), tasks, chunksize=_CHUNK)
         except BrokenProcessPool as error:
             raise ChildProcessError("a worker process ended unexpectedly; `--jobs 1` shows at which file") from error
         except BaseException:
