@@ -30,21 +30,17 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         "[tool.tonumpy]",
         "# select: the rules on by default" if settings.select is None else f"select = {_list(settings.select)}",
     ]
-    for name in _SHOWN:
-        value = getattr(settings, name.replace("-", "_"))
-        if value is not None:
-            lines.append(f"{name} = {_value(name, value)}")
+    for name, value in settings._asdict().items():
+        if name not in _TOLD_OTHERWISE and value is not None:
+            lines.append(f"{name.replace('_', '-')} = {_value(name, value)}")
     if settings.per_file_ignores:
         lines.append("[tool.tonumpy.per-file-ignores]")
         lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]
     return "".join(f"{line}\n" for line in lines)
 
 
-_SHOWN = (
-    *("extend-select", "ignore", "strict", "preview", "confidence", "disable-habits", "style", "links", "exclude"),
-    *("force-exclude", "unsafe-fixes", "jobs", "baseline", "output-format", "cache-dir", "observed"),
-)
-_PATHS = frozenset(("baseline", "cache-dir", "observed"))
+_PATHS = ("baseline", "cache_dir", "observed")
+_TOLD_OTHERWISE = ("select", "per_file_ignores", "ignored_here", "promises", "sinks")
 
 
 def _value(name: str, value: object) -> str:
