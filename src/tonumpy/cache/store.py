@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from tonumpy.cache.packing import pack_error, pack_finding, unpack_error, unpack_finding
 from tonumpy.config import Settings
 from tonumpy.engine.names.folders import digest_of_names, most_bytes
 from tonumpy.engine.names.reads import ABSENT, Kind, NameSearch, Reads, ReadSet, digest_of, kind_of
 from tonumpy.engine.names.repository import Searched
-from tonumpy.findings import Finding, SourceError
+from tonumpy.findings import Cell, Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.text.reading import read_regular
 
 _TABLES = """
@@ -75,13 +75,13 @@ class Store:
             return None
         if any(self._found(NameSearch(*asked)) != state for *asked, state in searches):
             return None
-        return Kept(tuple(map(unpack_finding, findings)), tuple(map(unpack_error, skipped)), hidden)
+        return Kept(tuple(map(_unpack_finding, findings)), tuple(map(_unpack_error, skipped)), hidden)
 
     def keep(self, path: str, settings: Settings, digest: str, read: ReadSet, kept: Kept) -> None:
         """Keep the findings of a file with this digest."""
         states = [[*key, state] for key, state in read.states.items()]
         searches = [[*key, _digest_of_paths(found)] for key, found in read.searches.items()]
-        findings, errors = list(map(pack_finding, kept.findings)), list(map(pack_error, kept.skipped))
+        findings, errors = list(map(_pack_finding, kept.findings)), list(map(_pack_error, kept.skipped))
         content = json.dumps([digest, states, searches, findings, errors, kept.hidden], separators=(",", ":"))
         self._rows.append((path, self._key(settings), content))
 
@@ -125,3 +125,38 @@ def _digest_of_file(path: str) -> str:
 
 def _digest_of_paths(paths: list[str]) -> str:
     return digest_of(map(os.fsencode, paths))
+
+
+def _pack_finding(finding: Finding) -> list[Any]:
+    """The fields of a finding but the last, a run's observations, which no check has."""
+    return list(finding[:-1])
+
+
+def _unpack_finding(packed: Sequence[Any]) -> Finding:
+    filename, code, message, start, end, fix, confidence, evidence, cell, brief = packed
+    return Finding(
+        filename,
+        code,
+        message,
+        Position(*start),
+        Position(*end),
+        None if fix is None else Fix(fix[0], fix[1], tuple(map(_edit, fix[2]))),
+        confidence,
+        tuple(Ground(*each) for each in evidence),
+        None if cell is None else Cell(cell[0], Position(*cell[1]), Position(*cell[2])),
+        brief,
+    )
+
+
+def _pack_error(error: SourceError) -> list[Any]:
+    return [error.filename, error.reason, error.position, error.cell]
+
+
+def _unpack_error(packed: Sequence[Any]) -> SourceError:
+    filename, reason, position, cell = packed
+    return SourceError(filename, reason, None if position is None else Position(*position), cell)
+
+
+def _edit(packed: Sequence[Any]) -> Edit:
+    start, end, content = packed
+    return Edit(Position(*start), Position(*end), content)
