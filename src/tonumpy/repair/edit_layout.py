@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.values.dtypes import is_widened_safely
 from tonumpy.findings import Applicability, Edit, Fix, Position
-from tonumpy.repair.object_arrays import may_keep_objects
 from tonumpy.repair.operations import (
     AddCopy,
     AddLinks,
@@ -21,6 +20,7 @@ from tonumpy.repair.operations import (
     describe,
 )
 from tonumpy.text.candidates import Candidate, is_placed
+from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
 
 # What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
@@ -71,7 +71,7 @@ def _applicability(
 ) -> Applicability:
     if isinstance(conversion, ImplicitConversion):
         keep_value = all(each.keeps_value for each in (conversion, *conversion.others))
-        return "safe" if keep_value and not may_keep_objects(conversion.site.call) else "unsafe"
+        return "safe" if keep_value and not _may_keep_objects(conversion.site.call) else "unsafe"
     if _is_echoed(conversion.candidate, source):
         return "display-only"
     if _changes_what_is_read(conversion, operations, source):
@@ -195,3 +195,25 @@ def _gap(text: str, offset: int) -> re.Match[str]:
     match = _GAP.match(text, offset)
     assert match is not None  # it matches nothing at all, too
     return match
+
+
+# Functions whose second positional argument is the dtype.
+_DTYPE_SECOND = frozenset("array asarray asanyarray ascontiguousarray asfortranarray asarray_chkfinite".split())
+_TYPES = ("float", "int", "bool", "complex")
+
+
+def _may_keep_objects(call: ast.AST) -> bool:
+    """True if a call asks for a dtype that is `object` or cannot be read: `np.array([t, u], dtype=object)` holds the
+    tensors themselves."""
+    if not isinstance(call, ast.Call):
+        return False
+    dtype = next((each.value for each in call.keywords if each.arg == "dtype"), None)
+    if dtype is None and last_name(call.func) in _DTYPE_SECOND and len(call.args) > 1:
+        dtype = call.args[1]
+    if dtype is None:  # `**options` may hold one
+        return any(each.arg is None for each in call.keywords)
+    if isinstance(dtype, ast.Constant):
+        return str(dtype.value).lstrip("<>=|").startswith(("o", "O"))
+    if isinstance(dtype, ast.Attribute):  # `np.float32`
+        return last_name(dtype.value) not in ("np", "numpy") or dtype.attr in ("object_", "dtype")
+    return not isinstance(dtype, ast.Name) or dtype.id not in _TYPES
