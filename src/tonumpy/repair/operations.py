@@ -343,11 +343,6 @@ _SHAPES_AND_TYPES = frozenset(
     " moveaxis movedim narrow permute ravel repeat reshape roll select short squeeze swapaxes t tile to transpose type"
     " type_as unflatten unfold unsqueeze view view_as".split()
 )
-_ARITHMETIC = frozenset(
-    "abs add all any argmax argmin argsort bitwise_not ceil clamp clip cos cumsum div eq exp floor ge gt le"
-    " log log10 log1p log2 log_softmax logical_not lt max mean median min mul ne neg norm pow prod relu round rsqrt"
-    " sigmoid sign sin softmax sqrt square std sub sum tanh trunc var".split()
-)
 _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 
 
@@ -367,8 +362,7 @@ def _keeps_a_tensor(link: Link) -> bool:
         return _is_tensor_index(node.slice)
     if isinstance(node, ast.Attribute):
         return node.attr in _VIEWS
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return name in _SHAPES_AND_TYPES or (name in _ARITHMETIC and not link.may_add_grad)
+    return isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES_AND_TYPES
 
 
 def _is_tensor_index(index: ast.expr) -> bool:
