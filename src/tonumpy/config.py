@@ -14,7 +14,7 @@ from tonumpy.text.prefilter import kinds_in
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tonumpy.findings import Confidence, Links, RepairStyle, Style
     from tonumpy.globs import Exclude, FileIgnores
@@ -120,15 +120,10 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
     return False
 
 
-def _weight(code: str, beginnings: Iterable[str]) -> int:
+def _weight(code: str, beginnings: Sequence[str]) -> int:
     """The weight of the longest beginning that fits a code: 0 for none, 1 for ALL, else by its length."""
-    return max((_closeness(code, beginning) for beginning in beginnings), default=0)
-
-
-def _closeness(code: str, beginning: str) -> int:
-    if beginning == ANY_CODE:
-        return 1
-    return len(beginning) + 1 if code.startswith(beginning) else 0
+    fitting = (len(each) + 1 for each in beginnings if code.startswith(each))
+    return max(fitting, default=int(ANY_CODE in beginnings))
 
 
 # The choices of one place, a file or the command line, by the names of `Settings`, and `extend_exclude`; those that it

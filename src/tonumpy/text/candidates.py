@@ -155,7 +155,8 @@ def candidate_rows(source: Source) -> list[int]:
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
     """True if a statement stands, or goes on, in one of the rows (ascending)."""
-    return is_any_between(rows, first_row(statement), last_row(statement))
+    at = bisect_left(rows, first_row(statement))
+    return at < len(rows) and rows[at] <= last_row(statement)
 
 
 def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Statement]:
@@ -170,12 +171,6 @@ def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Stateme
         if at < len(statements) and first_row(statements[at]) <= rows[place]:
             yield statements[at]
             at += 1
-
-
-def is_any_between(rows: list[int], first: int, last: int) -> bool:
-    """True if one of the rows (ascending) is none before the first and none after the last."""
-    at = bisect_left(rows, first)
-    return at < len(rows) and rows[at] <= last
 
 
 class _Search:
