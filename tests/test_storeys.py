@@ -19,7 +19,7 @@ setting_values config own_files
 report
 observed
 judgements
-device_lines device_choices pipeline
+device_choices pipeline
 answers why rehearsal.events rehearsal.frames rehearsal.sending
 rehearsal.child.tonumpy_import_hook rehearsal.standin rehearsal
 """.split()

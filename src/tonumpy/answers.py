@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.device_lines import choices_of
+from tonumpy.device_choices import choices_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import AllEvidence, Strength

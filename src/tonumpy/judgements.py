@@ -10,7 +10,7 @@ from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import Strength
-from tonumpy.findings import Finding, Ground, Position, RepairStyle, Sureness
+from tonumpy.findings import Finding, Fix, Ground, Position, RepairStyle, Sureness
 from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.given_values import is_tensor_on_every_path
 from tonumpy.repair.operations import Convert, Operation, compose
@@ -119,6 +119,16 @@ def node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
     return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
 
 
+def planned(
+    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source, *, is_unsafe: bool
+) -> Fix | None:
+    """The fix that performs a repair, at most an unsafe one where it must be, or torch trains on what is converted."""
+    fix = plan_fix(conversion, operations, source)
+    is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+    is_lowered = fix is not None and fix.applicability == "safe" and (is_unsafe or is_trained_on)
+    return fix._replace(applicability="unsafe") if fix is not None and is_lowered else fix
+
+
 def judge_seen(
     module: Module, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
 ) -> list[Judgement]:
@@ -140,10 +150,7 @@ def judge_seen(
                 continue
             conversion = each.conversion
             span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
-            fix = None if conversion is None else plan_fix(conversion, operations, source)
-            is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
-            if fix and fix.applicability == "safe" and (code[3] == "2" or is_trained_on):
-                fix = fix._replace(applicability="unsafe")
+            fix = None if conversion is None else planned(conversion, operations, source, is_unsafe=code[3] == "2")
             finding = Finding(
                 source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
             )

@@ -21,10 +21,10 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
 from tonumpy.engine.names.torch_compiled import compiled_around
 from tonumpy.findings import CONFIDENCES, Applicability, Edit, Finding, Fix
-from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, span_of, with_evidence
+from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, planned, span_of, with_evidence
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.comments import removal
-from tonumpy.repair.edit_layout import plan_edits, plan_fix
+from tonumpy.repair.edit_layout import plan_edits
 from tonumpy.repair.operations import compose
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import Rule, all_rules
@@ -324,10 +324,7 @@ def _judgements(
                 reported.add(rule.code)
                 is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
                 operations = () if is_unbound else compose(rule.repair(judged, style))
-                fix = plan_fix(judged, operations, source)
-                is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
-                if fix and fix.applicability == "safe" and (rule.fix_is_unsafe or is_trained_on):
-                    fix = fix._replace(applicability="unsafe")
+                fix = planned(judged, operations, source, is_unsafe=rule.fix_is_unsafe)
                 span = span_of(conversion, source)
                 grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
