@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tonumpy.cli import disk
 from tonumpy.cli import main as cli
-from tonumpy.cli import writing
-from tonumpy.cli.writing import write
+from tonumpy.cli.disk import write
 from tonumpy.findings import SourceError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_a_signal_is_told_what_was_written(
 ) -> None:
     for name in "abc":
         (tmp_path / f"{name}.py").write_text(BEFORE)
-    write_one = writing.write
+    write_one = disk.write
 
     def write_and_signal(path: str, old: bytes, new: bytes) -> None:
         if path == "b.py":
@@ -133,7 +133,7 @@ def test_a_signal_is_told_what_was_written(
         write_one(path, old, new)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(writing, "write", write_and_signal)
+    monkeypatch.setattr(disk, "write", write_and_signal)
     outside = signal.signal(number, signal.default_int_handler)  # these tests may be run where it is ignored
     try:
         assert cli.main(["fix", "--isolated", "-q"]) == code

@@ -2,7 +2,7 @@
 
     write_file(path, data, kind="baseline", replaces=is_baseline)   where a user or a configuration says
     replace_file(path, data)                                        in a folder that this program has made for itself
-    replace_file(path, data, before=os.lstat(path))                 a source that was repaired (cli/writing.py)
+    replace_file(path, data, before=os.lstat(path))                 a source that was repaired (cli/disk.py)
 
 All else opens nothing to write; `tests/test_doors.py` sees to it. What must not or cannot be written is an OSError,
 whose `strerror` says why; what was there before is there still.

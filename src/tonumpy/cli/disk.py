@@ -1,12 +1,31 @@
-"""Reads files for the command, writes reports and baselines (repaired sources: writing.py). Errors name the file."""
+"""Reads files for the command, writes reports, baselines and repaired sources. Errors name the file.
 
-from collections.abc import Callable
+What goes wrong with one repaired file is a SourceError, and the others are still written.
+"""
 
-from tonumpy.boundary.output import write_file
-from tonumpy.boundary.paths import place_to_write
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from tonumpy.boundary.output import replace_file, write_file
+from tonumpy.boundary.paths import is_inside, place_to_write, private_folder, real_path, root_of
+from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Change(NamedTuple):
+    """The bytes of a file, and the bytes that it should hold."""
+
+    old: bytes
+    new: bytes
 
 
 def read(path: str) -> bytes:
@@ -34,3 +53,58 @@ def refuse_place(path: str, kind: str) -> None:
 
 def os_error(path: str, error: OSError) -> SourceError:
     return SourceError(path, error.strerror or str(error))
+
+
+def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:
+    """Write each change; return the errors. A signal waits for the file at hand; Interrupted tells what is written."""
+    errors: list[SourceError] = []
+    signals = current()
+    with signals.held():
+        for number, (path, change) in enumerate(changes):
+            if signals.number:
+                told = f"{number - len(errors)} of {len(changes)} files are written, the others as before"
+                raise Interrupted(f"interrupted: {told}")
+            try:
+                _refuse_out_of_tree(path, arguments)
+                write(path, change.old, change.new)
+            except SourceError as error:
+                errors.append(error)
+    return errors
+
+
+def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
+    """SourceError for a link that leads out of the repositories, folders and files that were named."""
+    if not os.path.islink(path):
+        return
+    target = real_path(path)
+    for argument in arguments or [os.curdir]:
+        allowed = real_path(argument)
+        if os.path.isdir(allowed):
+            allowed = root_of(allowed) or allowed
+        if target == allowed or is_inside(target, allowed):
+            return
+    raise SourceError(path, f"not written: the link leads out of the folder, to {target}")
+
+
+def write(path: str, old: bytes, new: bytes) -> None:
+    """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
+
+    A link is written through to its target, which keeps its mode and owner. SourceError for a file that is not `old`
+    any more, is read-only, or has several names (hard links), of which only one would get the new content.
+    """
+    target = real_path(path)
+    try:
+        private = private_folder(os.path.abspath(path)) or private_folder(target)
+        if private is not None:
+            raise PermissionError(errno.EPERM, f"is in {private}, which belongs to version control")
+        before = os.lstat(target)
+        if not stat.S_ISREG(before.st_mode) or read_regular(target) != old:
+            raise SourceError(path, "not written: the file changed during the run")
+        # root may write to a read-only file, but its mode says what its owner wants
+        if not os.access(target, os.W_OK) or not before.st_mode & 0o222:
+            raise PermissionError(errno.EACCES, "not written: the file is read-only")
+        if before.st_nlink > 1:
+            raise OSError(errno.EMLINK, f"not written: the file has {before.st_nlink} names (hard links)")
+        replace_file(target, new, before=before)
+    except OSError as error:
+        raise os_error(path, error) from error

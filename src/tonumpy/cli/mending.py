@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tonumpy.cli import standard_streams
-from tonumpy.cli.outcomes import Change
-from tonumpy.cli.writing import write_all
+from tonumpy.cli.disk import Change, write_all
 from tonumpy.config import ConfigError
 from tonumpy.findings import Finding, Position, SourceError
 from tonumpy.judgements import Judgement

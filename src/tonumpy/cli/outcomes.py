@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tonumpy.cli.disk import read
+from tonumpy.cli.disk import Change, read
 from tonumpy.config import Settings
 from tonumpy.engine.names.reads import ReadSet
 from tonumpy.findings import Finding, SourceError
@@ -28,13 +28,6 @@ class Basis(NamedTuple):
 
     digest: str
     read_set: ReadSet
-
-
-class Change(NamedTuple):
-    """The bytes of a file, and the bytes that it should hold."""
-
-    old: bytes
-    new: bytes
 
 
 class Outcome(NamedTuple):

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from tonumpy.cli import standard_streams
 from tonumpy.cli.cli_arguments import configuration_of
-from tonumpy.cli.disk import write_text
+from tonumpy.cli.disk import Change, write_text
 from tonumpy.cli.mending import left_of, mend, outcome_of
-from tonumpy.cli.outcomes import Change
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.findings import Finding, SourceError
 from tonumpy.observed.record import Record, folder_of, is_record, read_record

@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from tonumpy import pipeline
-from tonumpy.cli.outcomes import Basis, Change, Outcome, Task
+from tonumpy.cli.disk import Change
+from tonumpy.cli.outcomes import Basis, Outcome, Task
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.reads import digest_of
 from tonumpy.findings import Finding, Position, SourceError

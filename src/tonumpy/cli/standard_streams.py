@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
-    from tonumpy.cli.outcomes import Change
+    from tonumpy.cli.disk import Change
     from tonumpy.config import Configuration
     from tonumpy.findings import SourceError
     from tonumpy.report import Format, Report

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.cli.disk import read
+from tonumpy.cli.disk import read, write_all
 from tonumpy.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tonumpy.cli.outcomes import Change, Outcome, Task
+    from tonumpy.cli.disk import Change
+    from tonumpy.cli.outcomes import Outcome, Task
     from tonumpy.cli.result_cache import ResultCache
     from tonumpy.config import Configuration
     from tonumpy.findings import Finding, SourceError
@@ -70,8 +71,6 @@ class Run(NamedTuple):
 
     def written(self, arguments: Sequence[str]) -> Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
-        from tonumpy.cli.writing import write_all  # here for a quick start-up of check
-
         errors = write_all(self.changes, arguments)
         failed = {error.filename for error in errors}
         kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
