@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache, partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.flow import sharing_of
-from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.shared_calls import find_sharers
 from tonumpy.engine.names.module import Module
@@ -27,7 +26,7 @@ from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
 from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
-from tonumpy.sinks.known import Argued, infer_known, sinks_in, told
+from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.objectives import find_given
@@ -42,212 +41,150 @@ from tonumpy.text.source import Source
 _Judged = TypeVar("_Judged", Conversion, ImplicitConversion)
 
 
-class _Places(NamedTuple):
-    """What may convert in a row."""
-
-    row: int
-    risks: PossibleTensors
-    candidates: list[Candidate]
-    sharers: list[Site]
-    sinks: list[Site]
-    given: list[Site | ReturnSite]  # to what calls it, as `scipy.optimize` does
-    stores: list[OperationSite]
-    operations: list[OperationSite]
-
-
-class _Known(NamedTuple):
-    """What is known of the conversions of a row: by the id of the call, and those of arguments and operators."""
-
-    receivers: dict[int, Conversion]
-    arguments: list[Argued]
-    others: list[ImplicitConversion]
-
-
-class _Grounds(NamedTuple):
-    """What the explanations of a row are made of."""
-
-    module: Module
-    found: list[Finding]
-    known: _Known
-    seen: dict[ast.AST, tuple[Answer, ...]]  # in runs; that of an argument or operator is taken out once it is told
-
-
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
     """The conversions that begin in a row or span it, and the arguments of functions that convert there, reported or
     not, in the order of the text."""
-    found, seen = _found(source, settings, project), _seen(source, settings)
-    module = module_of(source, settings, project)
-    module.tells_origins = True  # the line of code behind each fact
-    places = _places(module, row)
-    sharing = cache(partial(sharing_of, source, places.candidates, places.sharers))
-    known = _known(module, places, settings, sharing)
-    sharers = infer_sharers(module, places.sharers, sharing()) if places.sharers else []
-    others = [each for each in places.candidates if id(each.call) not in known.receivers]
-    no_tensors = _no_tensors(module, others)
-    grounds = _Grounds(module, found, known, seen)
+    explained = _Row(source, settings, project, row)
     explanations = [
-        *_of_candidates(grounds, places.candidates, no_tensors),
-        *_of_sharers(grounds, sharers),
-        *_of_arguments(grounds),
-        *_of_others(grounds),
-        *_of_runs(grounds, places),
+        *explained.candidates(),
+        *explained.sharers(),
+        *explained.arguments(),
+        *explained.others(),
+        *explained.runs(),
     ]
-    explanations += _not_told(found, explanations, source, row)
+    explanations += explained.left(explanations)
     return sorted(explanations, key=lambda each: each.start)
 
 
-def _of_candidates(
-    grounds: _Grounds, candidates: list[Candidate], no_tensors: Mapping[int, Answer]
-) -> Iterator[Explanation]:
-    """Of the calls that convert what they are called on, if that is a tensor."""
-    source = grounds.module.source
-    for candidate in candidates:
-        start, _ = call_span(candidate, source)
-        conversion = grounds.known.receivers.get(id(candidate.call))
-        answers: tuple[Answer, ...]
-        if conversion is None:
-            answers = (no_tensors[id(candidate.call)],)
-        else:
-            judged = _as_judged(conversion, _at(grounds.found, start))
-            answers = (*answers_of(judged, grounds.module), *_doubted(conversion, judged))
-        answers += _compiled(grounds.module, candidate)
-        answers += grounds.seen.get(candidate.call, ())
-        yield Explanation(start, source.text_of(candidate.receiver), _at(grounds.found, start), answers)
+class _Row:
+    """Explains the conversions of a row, one kind after the other."""
 
+    def __init__(self, source: Source, settings: Settings, project: Project, row: int) -> None:
+        self.source, self.settings, self.row = source, settings, row
+        self.found = _found(source, settings, project)
+        self.seen = _seen(source, settings)  # that of an argument or operator is taken out once it is told
+        self.module = module_of(source, settings, project)
+        self.module.tells_origins = True  # the line of code behind each fact
+        self.risks = PossibleTensors(source)
+        self._candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
+        self._sharers = [each for each in find_sharers(source) if is_in_row(each.call, row)]
+        self._sharing = cache(partial(sharing_of, source, self._candidates, self._sharers))
 
-def _of_sharers(grounds: _Grounds, sharers: list[ImplicitConversion]) -> Iterator[Explanation]:
-    """Of the calls whose result shares memory with what they are given."""
-    source = grounds.module.source
-    for each in sharers:
-        start, _ = span_of(each, source)
-        lines = (*of_written_tensor(each, source.filename), *of_written_array(each, source.filename))
-        remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
-        answer = Answer("memory", f"{shares(each)} on the CPU", lines, remedy)
-        yield Explanation(start, source.text_of(each.argument), _at(grounds.found, start), (answer,))
+    def _explanation(
+        self,
+        start: Position,
+        node: ast.expr | ast.stmt,
+        told: tuple[Finding, ...],
+        answers: tuple[Answer, ...],
+        place: Candidate | Site | OperationSite | ReturnSite,
+    ) -> Explanation:
+        compiled = compiled_around(self.source, place.scopes, place.call)
+        answers += () if compiled is None else (Answer("torch.compile", compiled.words),)
+        answers += self.seen.pop(place.call, ())
+        return Explanation(start, self.source.text_of(node), told, answers)
 
+    def _judged(self, conversion: _Judged, told: tuple[Finding, ...]) -> tuple[_Judged, tuple[Answer, ...]]:
+        """The conversion as its findings were judged, at low confidence by what is proved and by no habit, and the
+        habits that were not believed."""
+        is_low = bool(told) and all(each.confidence == "low" for each in told)
+        judged = conversion.without_habits() if is_low else conversion
+        if judged is conversion:
+            return judged, ()
+        habits = tuple(each for each in grounds_of(conversion) if each.kind == "habit")
+        return judged, (Answer("habits", "say otherwise; at low confidence they are not believed", habits),)
 
-def _of_arguments(grounds: _Grounds) -> Iterator[Explanation]:
-    """Of the arguments of functions that convert them; what runs have seen of a call, with the first one."""
-    source = grounds.module.source
-    for argued in grounds.known.arguments:
-        start = source.node_start(argued.site.string or argued.node)
-        told = _of_call(grounds.found, source, argued)
-        judged = _argued_as_judged(argued, told)
-        answers = answers_of_argument(judged, grounds.module)
-        if argued.conversion is not None and judged.conversion is not None:
-            answers += _doubted(argued.conversion, judged.conversion)
-        answers += _compiled(grounds.module, argued.site)
-        answers += grounds.seen.pop(argued.site.call, ())
-        yield Explanation(start, source.text_of(argued.node), told, answers)
+    def candidates(self) -> Iterator[Explanation]:
+        """Explain the calls that convert what they are called on, if that is a tensor."""
+        inferred = infer(self.module, self._candidates, self._sharing, lambda _: True)
+        known = {id(each.candidate.call): as_believed(each, self.settings) for each in inferred}
+        no_tensors = _no_tensors(self.module, [each for each in self._candidates if id(each.call) not in known])
+        for candidate in self._candidates:
+            start, _ = call_span(candidate, self.source)
+            told = _at(self.found, start)
+            conversion = known.get(id(candidate.call))
+            if conversion is None:
+                answers: tuple[Answer, ...] = (no_tensors[id(candidate.call)],)
+            else:
+                judged, doubted = self._judged(conversion, told)
+                answers = (*answers_of(judged, self.module), *doubted)
+            yield self._explanation(start, candidate.receiver, told, answers, candidate)
 
+    def sharers(self) -> Iterator[Explanation]:
+        """Explain the calls whose result shares memory with what they are given."""
+        filename = self.source.filename
+        for each in infer_sharers(self.module, self._sharers, self._sharing()) if self._sharers else ():
+            start, _ = span_of(each, self.source)
+            lines = (*of_written_tensor(each, filename), *of_written_array(each, filename))
+            remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
+            answer = Answer("memory", f"{shares(each)} on the CPU", lines, remedy)
+            yield Explanation(start, self.source.text_of(each.argument), _at(self.found, start), (answer,))
 
-def _of_others(grounds: _Grounds) -> Iterator[Explanation]:
-    """Of the other conversions that no call spells: of operators, of stores, and of what is given to an objective."""
-    source = grounds.module.source
-    for other in grounds.known.others:
-        start, _ = span_of(other, source)
-        told = tuple(each for each in _at(grounds.found, start) if not other.taken or each.code == "TNP206")
-        if other.taken and not told:
-            continue
-        judged = _as_judged(other, told)
-        answers = (*answers_of(judged, grounds.module), *_doubted(other, judged))
-        answers += _compiled(grounds.module, other.site)
-        answers += grounds.seen.pop(other.site.call, ())
-        yield Explanation(start, source.text_of(other.argument), told, answers)
+    def arguments(self) -> Iterator[Explanation]:
+        """Explain the arguments of functions that convert them; what runs have seen of a call, with the first one."""
+        self._sinks = sinks_in(self.module, self.risks.nodes.imported, self.row)
+        for argued in infer_known(self.module, self._sinks, self.risks.nodes.imported):
+            conversion, doubted = argued.conversion, tuple[Answer, ...]()
+            start = self.source.node_start(argued.site.string or argued.node)
+            told = _at(self.found, start)
+            if conversion is not None:
+                conversion = as_believed(conversion, self.settings)
+                if not told and conversion.risks:  # it is told of with the argument beside it
+                    told = tuple(
+                        each for each in _in(self.found, self.source, argued.site.call) if each.code == "TNP104"
+                    )
+                conversion, doubted = self._judged(conversion, told)
+            answers = answers_of_argument(argued._replace(conversion=conversion), self.module)
+            yield self._explanation(start, argued.node, told, (*answers, *doubted), argued.site)
 
+    def others(self) -> Iterator[Explanation]:
+        """Explain the conversions that no call spells: of operators, of stores, and of what is given to an objective
+        as `scipy.optimize` calls it."""
+        module, source, row = self.module, self.source, self.row
+        of_sinks = {id(each.call) for each in self._sinks}
+        given = [each for each in find_given(module, self.risks) if is_in_row(each.call, row)]
+        stores = [each for each in find_stores(source, self.risks) if is_in_row(each.node, row)]
+        operations = [each for each in find_operations(source, self.risks) if is_in_row(each.node, row)]
+        for found in (
+            *infer_implicit(module, [each for each in given if id(each.call) not in of_sinks]),
+            *infer_stores(module, stores),
+            *infer_mixtures(module, operations),
+            *(each for each in infer_taken(module, self.risks) if is_in_row(each.site.call, row)),
+            *(each for each in infer_masks(module) if is_in_row(each.argument, row)),
+        ):
+            other = as_believed(found, self.settings)
+            start, _ = span_of(other, source)
+            told = tuple(each for each in _at(self.found, start) if not other.taken or each.code == "TNP206")
+            if told or not other.taken:
+                judged, doubted = self._judged(other, told)
+                answers = (*answers_of(judged, module), *doubted)
+                yield self._explanation(start, other.argument, told, answers, other.site)
 
-def _as_judged(conversion: _Judged, findings: tuple[Finding, ...]) -> _Judged:
-    """The conversion as its findings were judged: at low confidence by what is proved, and by no habit."""
-    is_low = bool(findings) and all(each.confidence == "low" for each in findings)
-    return conversion.without_habits() if is_low else conversion
+    def runs(self) -> Iterator[Explanation]:
+        """Explain what only a run tells: what the others have left."""
+        for node, words in self.seen.items():
+            if isinstance(node, (ast.expr, ast.stmt)) and is_in_row(node, self.row):
+                told = _in(self.found, self.source, node)
+                yield Explanation(self.source.node_start(node), self.source.text_of(node), told, words)
 
-
-def _argued_as_judged(argued: Argued, findings: tuple[Finding, ...]) -> Argued:
-    conversion = argued.conversion
-    return argued if conversion is None else argued._replace(conversion=_as_judged(conversion, findings))
-
-
-def _doubted(conversion: _Judged, judged: _Judged) -> tuple[Answer, ...]:
-    """The habits that were not believed, where that changes what is known."""
-    if judged is conversion:
-        return ()
-    habits = tuple(each for each in grounds_of(conversion) if each.kind == "habit")
-    return (Answer("habits", "say otherwise; at low confidence they are not believed", habits),)
-
-
-def _of_runs(grounds: _Grounds, places: _Places) -> Iterator[Explanation]:
-    """Of what only a run tells: what the others have left."""
-    source = grounds.module.source
-    for node, words in grounds.seen.items():
-        if not isinstance(node, (ast.expr, ast.stmt)) or not is_in_row(node, places.row):
-            continue
-        if not _is_candidate(node, places.candidates):
-            yield Explanation(source.node_start(node), source.text_of(node), _in(grounds.found, source, node), words)
-
-
-def _not_told(found: list[Finding], explanations: list[Explanation], source: Source, row: int) -> Iterator[Explanation]:
-    """The findings that speak of no conversion, as of the comparison of a table with a tensor, with their grounds."""
-    told = {(each.code, each.start) for explanation in explanations for each in explanation.findings}
-    left = [each for each in found if _spans((each.start, each.end), row) and (each.code, each.start) not in told]
-    for start in dict.fromkeys(each.start for each in left):
-        here = tuple(each for each in left if each.start == start)
-        subject = source.text[source.offset(start) : source.offset(here[0].end)]
-        yield Explanation(start, subject, here, _what_they_rest_on(here))
-
-
-def _what_they_rest_on(findings: tuple[Finding, ...]) -> tuple[Answer, ...]:
-    """An answer for each fact that they have grounds for."""
-    grounds = [ground for finding in findings for ground in finding.evidence]
-    return tuple(
-        Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
-        for about in dict.fromkeys(each.about for each in grounds)
-    )
-
-
-def _compiled(module: Module, place: Candidate | Site | ReturnSite | OperationSite) -> tuple[Answer, ...]:
-    """That nothing is reported where torch.compile compiles what is around."""
-    compiled = compiled_around(module.source, place.scopes, place.call)
-    return () if compiled is None else (Answer("torch.compile", compiled.words),)
-
-
-def _places(module: Module, row: int) -> _Places:
-    source = module.source
-    candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-    risks = PossibleTensors(source)
-    sinks = sinks_in(module, risks.nodes.imported, row)
-    of_sinks = {id(each.call) for each in sinks}
-    given = [each for each in find_given(module, risks) if id(each.call) not in of_sinks]
-    return _Places(
-        row,
-        risks,
-        candidates,
-        [each for each in find_sharers(source) if is_in_row(each.call, row)],
-        sinks,
-        [each for each in given if is_in_row(each.call, row)],
-        [each for each in find_stores(source, risks) if is_in_row(each.node, row)],
-        [each for each in find_operations(source, risks) if is_in_row(each.node, row)],
-    )
-
-
-def _known(module: Module, places: _Places, settings: Settings, sharing: Callable[[], Sharing]) -> _Known:
-    conversions = infer(module, places.candidates, sharing, lambda _: True)
-    receivers = {id(each.candidate.call): as_believed(each, settings) for each in conversions}
-    arguments = [
-        each if each.conversion is None else each._replace(conversion=as_believed(each.conversion, settings))
-        for each in infer_known(module, places.sinks, places.risks.nodes.imported)
-    ]
-    others = [
-        *infer_implicit(module, places.given),
-        *infer_stores(module, places.stores),
-        *infer_mixtures(module, places.operations),
-        *(each for each in infer_taken(module, places.risks) if is_in_row(each.site.call, places.row)),
-        *(each for each in infer_masks(module) if is_in_row(each.argument, places.row)),
-    ]
-    return _Known(receivers, arguments, [as_believed(each, settings) for each in others])
+    def left(self, explanations: list[Explanation]) -> Iterator[Explanation]:
+        """Explain the findings that speak of no conversion, as of the comparison of a table with a tensor, by their
+        grounds."""
+        told = {(each.code, each.start) for explanation in explanations for each in explanation.findings}
+        left = [each for each in self.found if _spans((each.start, each.end), self.row)]
+        left = [each for each in left if (each.code, each.start) not in told]
+        for start in dict.fromkeys(each.start for each in left):
+            here = tuple(each for each in left if each.start == start)
+            subject = self.source.text[self.source.offset(start) : self.source.offset(here[0].end)]
+            grounds = [ground for finding in here for ground in finding.evidence]
+            answers = (
+                Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
+                for about in dict.fromkeys(each.about for each in grounds)
+            )
+            yield Explanation(start, subject, here, tuple(answers))
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:
-    """What the other receivers are."""
+    """Return what the other receivers are, by the id of the call."""
     observed = observe(module, candidates) if candidates else {}
     found = {}
     for each in candidates:
@@ -258,17 +195,9 @@ def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer
     return found
 
 
-def _of_call(found: list[Finding], source: Source, argued: Argued) -> tuple[Finding, ...]:
-    """The findings of an argument; one at risk beside another is told of with that."""
-    node = argued.site.string or argued.node
-    at = _at(found, source.node_start(node))
-    is_other = not at and argued.conversion is not None and bool(argued.conversion.risks)
-    return tuple(each for each in _in(found, source, argued.site.call) if each.code == "TNP104") if is_other else at
-
-
 def nearest_conversions(source: Source, settings: Settings, project: Project, row: int) -> str:
-    """For a message: the nearest rows with a conversion or a function that converts, one before and one after, in the
-    same cell."""
+    """Name, for a message, the nearest rows of a cell with a conversion or a function that converts, one before and one
+    after."""
     module = module_of(source, settings, project)
     rows = {call_span(each, source)[0].row for each in find_candidates(source)}
     rows |= {each.call.lineno for each in sinks_in(module, Nodes(source).imported)}
@@ -281,7 +210,7 @@ def nearest_conversions(source: Source, settings: Settings, project: Project, ro
 
 
 def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...]]:
-    """What former runs have seen of each conversion."""
+    """Return what former runs have seen of each conversion."""
     if not settings.observed:
         return {}
     from tonumpy.observed.record import told_of, words_of_all  # only where there are observations: start-up
@@ -290,16 +219,13 @@ def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...
     return {node: (Answer("run", words_of_all(sighting)),) for node, sighting in told.at.items()}
 
 
-def _is_candidate(node: ast.AST, candidates: list[Candidate]) -> bool:
-    return any(each.call is node for each in candidates)
-
-
 def _in(found: list[Finding], source: Source, node: ast.expr | ast.stmt) -> tuple[Finding, ...]:
     return tuple(each for each in found if source.node_start(node) <= each.start <= source.node_end(node))
 
 
 def _found(source: Source, settings: Settings, project: Project) -> list[Finding]:
-    """What there is at the lowest confidence, and what a rule reports in place of what is less sure than asked for."""
+    """Return what there is at the lowest confidence, and what a rule reports in place of what is less sure than asked
+    for."""
     found = check(source, settings._replace(confidence="low"), project)
     if settings.confidence == "low" or not any(rule.stands_in_for and settings.selects(rule) for rule in all_rules()):
         return found
