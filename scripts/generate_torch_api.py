@@ -90,7 +90,7 @@ def _attribute(claims: Claims) -> OutputClaims:
 
 
 def _entry(claims: Claims, plain: Sequence[str]) -> dict[str, Any]:
-    """What is claimed, without the names in `plain`, under which no function at all takes a tensor."""
+    """Return what is claimed, without the names in `plain`, under which no function at all takes a tensor."""
     claims = claims._replace(plain=tuple(name for name in claims.plain if name not in plain))
     results = [
         {
@@ -120,7 +120,7 @@ def _trimmed(values: Sequence[Any]) -> list[Any]:
 
 
 def dump(facts: Mapping[str, Any]) -> str:
-    """One entry a line, so that a diff shows which facts changed."""
+    """Write one entry a line, so that a diff shows which facts changed."""
     sections = []
     for key, value in facts.items():
         if isinstance(value, dict):

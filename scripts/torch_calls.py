@@ -149,7 +149,7 @@ _LEAVES = (torch.Tensor, np.ndarray, bool, int, float, str, type(None))
 
 
 def mapped(function: Callable[[Any], object], value: Any) -> Any:  # noqa: ANN401
-    """What torch's own `tree_map` gives, which takes several times as long for the everyday containers."""
+    """Return what torch's own `tree_map` gives, which takes several times as long for the everyday containers."""
     kind = type(value)
     if kind is tuple or kind is list:
         return kind([mapped(function, each) for each in value])
@@ -265,7 +265,7 @@ def _version(tensor: torch.Tensor) -> int:
 
 
 def _memory(value: torch.Tensor | np.ndarray[Any, Any]) -> int:
-    """What identifies the memory of a value; an array is identified as the CPU tensor would be."""
+    """Return what identifies the memory of a value; an array is identified as the CPU tensor would be."""
     if isinstance(value, np.ndarray):
         return int(value.__array_interface__["data"][0])
     if value.layout is not torch.strided:

@@ -95,25 +95,25 @@ def _takes(observations: Iterable[Observation]) -> tuple[str, ...]:
 
 
 def _plain_from(observations: Iterable[Observation], signatures: Sequence[Signature]) -> int | None:
-    """As the stubs say; but a tensor of no dimension was taken for a number in some places."""
+    """Follow the stubs; but a tensor of no dimension was taken for a number in some places."""
     told = first_plain_position(signatures)
     seen = [place for o in observations for place, what in o.given if is_tensor(what) and isinstance(place, int)]
     return None if told is None else max([told, *(place + 1 for place in seen)])
 
 
 def _plain(observations: Iterable[Observation], signatures: Sequence[Signature]) -> tuple[str, ...]:
-    """As the stubs say, too; by position or by name, a tensor was not seen there either."""
+    """Follow the stubs, too; by position or by name, a tensor was not seen there either."""
     seen = {place for o in observations for place, what in o.given if is_tensor(what)}
     return tuple(sorted({*plain_keywords([signatures])} - _both_ways(seen, signatures)))
 
 
 def is_tensor(what: str) -> bool:
-    """Whether an argument, as its description says, was a tensor."""
+    """True if an argument, as its description says, was a tensor."""
     return "tensor" in what
 
 
 def _gradless(observations: Sequence[Observation], signatures: Sequence[Signature]) -> tuple[int | str, ...]:
-    """Where what is given brings the result no grad, by position and by name: indices, masks, shapes."""
+    """Return the places where what is given brings the result no grad, by position and name: indices, masks, shapes."""
     given: set[int | str] = set()
     sources: set[int | str] = set()
     doubtful: set[int | str] = set()  # can require grad, and was not seen to leave the result without
@@ -165,7 +165,7 @@ _STUB_KINDS = {
 
 
 def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
-    """What the stubs alone tell of a function that could not be called: what kind of value it returns."""
+    """Return what the stubs alone tell of a function that could not be called: what kind of value it returns."""
     kinds = {_STUB_KINDS.get(signature.returns) for signature in signatures}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:

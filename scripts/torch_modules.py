@@ -49,7 +49,7 @@ def modules() -> dict[str, ModuleClaims]:
 
 
 def _made_plainly(module: type[torch.nn.Module]) -> bool | None:
-    """Whether the layer has parameters, where it can be made with ones for the arguments that it needs.
+    """True if the layer has parameters, where it can be made with ones for the arguments that it needs.
 
     Its forward must be its own, and it must not be made around another module, as DataParallel is. Of one that needs
     arguments and has parameters, another may leave these out.
@@ -66,7 +66,7 @@ def _made_plainly(module: type[torch.nn.Module]) -> bool | None:
 
 
 def _dtype_of_plain(module: type[torch.nn.Module]) -> str | None:
-    """What is made without arguments, and takes one tensor."""
+    """Return what is made without arguments, and takes one tensor."""
     seen: set[_Dtypes] = set()
     try:
         made = module()
@@ -125,7 +125,7 @@ _REAL = (torch.bfloat16, torch.float32, torch.float64)
 
 
 def _dtypes(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[_Dtypes]:
-    """What a module does when it is cast as a whole, and what it is given as well."""
+    """Return what a module does when it is cast as a whole, and what it is given as well."""
     for own, given in itertools.product(_REAL if any(True for _ in module.parameters()) else (None,), _REAL):
         cast = module if own is None else copy.deepcopy(module).to(own)
         cast_args, cast_kwargs = tree_map(

@@ -67,7 +67,7 @@ def schemas(name: str) -> list[Any]:
 
 
 def may_alias(name: str) -> bool | None:
-    """Whether a schema says that what is returned may share memory with what is given.
+    """True if a schema says that what is returned may share memory with what is given.
 
     None where no schema can tell: there is none, or the operator is composed of others and its schema need not say it.
     """
@@ -90,7 +90,7 @@ _BY_OPERATOR: dict[str, list[Any]] = {}
 
 
 def admits_tensors(annotation: str) -> bool:
-    """Whether a tensor, or a container of tensors, may be given for a parameter that is annotated so."""
+    """True if a tensor, or a container of tensors, may be given for a parameter that is annotated so."""
     return not annotation or any(word in annotation for word in ("Tensor", "Any", "object", "Callable", "Iterable"))
 
 

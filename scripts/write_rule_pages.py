@@ -32,7 +32,7 @@ def _default(rule: Rule) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """What the folder should hold."""
+    """Return what the folder should hold."""
     rows = [
         f"| [{rule.code}]({rule.code}.md) | {rule.name} | {_default(rule)} | {rule.summary} |\n" for rule in all_rules()
     ]

@@ -72,7 +72,7 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def _documented(function: Callable[..., Any]) -> list[Parameter]:
-    """From the first line of a docstring: `resize(src, dsize[, dst[, fx]]) -> dst`."""
+    """Read the first line of a docstring: `resize(src, dsize[, dst[, fx]]) -> dst`."""
     match = _OF_DOCSTRING.search(getattr(function, "__doc__", None) or "")
     if match is None:
         return [Parameter("x", inspect.Parameter.POSITIONAL_ONLY, True)]
@@ -142,7 +142,7 @@ def with_options(call: Call, parameters: list[Parameter]) -> Iterator[Call]:
 
 
 def bases_of(parameters: list[Parameter]) -> Iterator[Call]:
-    """What all required parameters are given, the likeliest first."""
+    """Return what all required parameters are given, the likeliest first."""
     kinds = (_ONE, inspect.Parameter.POSITIONAL_ONLY)
     required = [each for each in parameters if each.is_required and each.kind in kinds]
     by_name = [each for each in parameters if each.is_required and each.kind is inspect.Parameter.KEYWORD_ONLY]
@@ -168,7 +168,7 @@ def bases_of(parameters: list[Parameter]) -> Iterator[Call]:
 
 
 def _in_order(candidates: list[list[str]]) -> Iterator[tuple[str, ...]]:
-    """Those that go together, then all products, the earlier ones of each first."""
+    """Yield those that go together, then all products, the earlier ones of each first."""
     open_ones = [number for number, texts in enumerate(candidates) if texts[0] in ARRAYS]
     fixed = [texts[0] for texts in candidates]
     seen = set()

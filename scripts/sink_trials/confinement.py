@@ -24,7 +24,7 @@ class RefusedError(Exception):
 
 
 def confine(folder: Path, seconds: int) -> None:
-    """From now on, in this process and in those that it forks. What others left in the folder is removed.
+    """Confine this process, and those that it forks, from now on. What others left in the folder is removed.
 
     `seconds`: of the processor, of which it is ended."""
     root = os.path.realpath(folder)

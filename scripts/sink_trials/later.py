@@ -58,7 +58,7 @@ def _drawn(function: Any, result: Any) -> object:  # noqa: ANN401
 
 
 def _axes_for(artist: Any) -> Any:  # noqa: ANN401
-    """What an artist that stands alone is added to, by the method that is made for its like."""
+    """Return what an artist that stands alone is added to, by the method that is made for its like."""
     from matplotlib import collections, figure, image, lines, patches
 
     in_space = hasattr(artist, "do_3d_projection")
@@ -102,7 +102,7 @@ def _of_bokeh(function: Any, result: Any) -> object:  # noqa: ANN401
 
 
 def _fitted(function: Any, result: Any) -> object:  # noqa: ANN401
-    """What an estimator is made with is looked at when it is fitted."""
+    """Return what an estimator is made with is looked at when it is fitted."""
     from sink_trials.values import ARRAYS
 
     if isinstance(function, type) and hasattr(result, "fit"):
@@ -116,7 +116,7 @@ def _fitted(function: Any, result: Any) -> object:  # noqa: ANN401
 
 
 def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
-    """What a csv writer, or one that holds such, has put into its file."""
+    """Return what a csv writer, or one that holds such, has put into its file."""
     writer = getattr(function, "__self__", None)
     writer = getattr(writer, "writer", writer)
     for each in gc.get_referents(writer):
@@ -129,7 +129,7 @@ def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
 
 
 def _predicted(function: Any, result: Any) -> object:  # noqa: ANN401
-    """What a filter, or a search for changes, says once it has been given its data."""
+    """Return what a filter, or a search for changes, says once it has been given its data."""
     owner = getattr(function, "__self__", result)
     for options in ({}, {"n_bkps": 2}, {"pen": 3}):
         try:
@@ -154,7 +154,7 @@ def _evaluated(function: Any, result: Any) -> object:  # noqa: ANN401
 
 
 def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
-    """What a visual of vispy does before each picture, without a window."""
+    """Return what a visual of vispy does before each picture, without a window."""
     for each in _things(function, result):
         for part in (*getattr(each, "_subvisuals", ()), each):
             if hasattr(part, "_prepare_draw"):

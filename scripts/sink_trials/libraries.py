@@ -52,7 +52,7 @@ class Library(NamedTuple):
 
 
 def _read(root: str, table: dict[str, Any]) -> Library:
-    """One table; its trials stand under the reason why they are written by hand."""
+    """Read one table; its trials stand under the reason why they are written by hand."""
     trials = table.pop("trials", {})
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
     given |= {name: tuple(table[name].items()) for name in ("extras", "unless", "ways") if name in table}

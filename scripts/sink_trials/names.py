@@ -29,7 +29,7 @@ class Named(NamedTuple):
 
 
 def callables_of(root: str, modules: tuple[str, ...], walks: bool) -> list[Named]:
-    """In the order of their names; `modules` are those that no attribute and no listing leads to."""
+    """Return them in the order of their names; `modules` are those that no attribute and no listing leads to."""
     found: dict[int, tuple[Any, list[str]]] = {}
     for module in _modules(root, modules, walks):
         for name, value in _members(module):
@@ -44,7 +44,7 @@ def callables_of(root: str, modules: tuple[str, ...], walks: bool) -> list[Named
 
 
 def modules_of(root: str, more: tuple[str, ...], walks: bool) -> list[str]:
-    """By their names for users, and by those of `import a.b as c`."""
+    """Name them as users do, and as `import a.b as c` does."""
     return sorted({module.__name__ for module in _modules(root, more, walks)})
 
 
@@ -83,7 +83,7 @@ def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _is_of(value: object, root: str, module: ModuleType) -> bool:
-    """Whether a callable is the library's own; of compiled ones that do not say, where it is listed."""
+    """True if a callable is the library's own; of compiled ones that do not say, where it is listed."""
     if inspect.isclass(value) and issubclass(value, (BaseException, dict, type)):
         return False
     home = getattr(value, "__module__", None)

@@ -106,7 +106,7 @@ _NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "xarray": "xr"}
 
 
 def _run(text: str, given: object, maker: str = "None") -> object:
-    """What an operation or a call gives, or the object that it has changed; an error as itself."""
+    """Return what an operation or a call gives, or the object that it has changed; an error as itself."""
     space: dict[str, Any] = {"v": _NUMBERS.copy(), "t": given, "file": io.StringIO()}
     try:
         for root, short in _NAMES.items():
@@ -130,7 +130,7 @@ def _as_meant(array: np.ndarray) -> object:
 
 
 def _hashed(value: Collection[object]) -> object:
-    """As it is held against another: what Python's containers hold, numbers and tensors apart."""
+    """Make it comparable with another: what Python's containers hold, numbers and tensors apart."""
     return Counter(type(each) is torch.Tensor for each in value), len(value)
 
 
@@ -151,7 +151,7 @@ def _apart(name: str, ask: Callable[[], str]) -> str:
 
 
 def outcome(got: object, meant: object) -> str:
-    """What a tensor gives where something else was meant; nothing where that is the same, or an error."""
+    """Return what a tensor gives where something else was meant; nothing where that is the same, or an error."""
     if isinstance(got, Exception) or isinstance(meant, Exception):
         return ""
     if isinstance(got, (set, frozenset, dict)) and type(got) is type(meant):
@@ -224,7 +224,7 @@ def _of_operation(text: str, maker: str, array: np.ndarray) -> str:
 
 
 def _is_chance(text: str, maker: str) -> bool:
-    """Whether tables look for the tensors that are the items of one, and not for their values."""
+    """True if tables look for the tensors that are the items of one, and not for their values."""
     at_many_places = [torch.tensor(_NUMBERS) for _ in range(40)]
     return any(outcome(_run(text, each, maker), _run(text, _NUMBERS, maker)) for each in at_many_places)
 
@@ -272,7 +272,7 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def _of_libraries() -> Iterator[tuple[str, str, str, str]]:
-    """What the tables of functions say to differ: function, place, what was given, and what came out."""
+    """Return what the tables of functions say to differ: function, place, what was given, and what came out."""
     for path in sorted(FOLDER.glob("*.json")):
         for name, entry in json.loads(path.read_text("utf-8")).get("others", {}).items():
             full = f"{path.stem}.{name}"

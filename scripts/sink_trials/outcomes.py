@@ -132,7 +132,7 @@ class Trier:
         return self.error(call, slot, given, later) is None
 
     def lasts(self, call: Call) -> bool:
-        """Whether a call works, and what users do next."""
+        """True if a call works, and what users do next."""
         return self.works(call, later=True)
 
     def error(
@@ -145,7 +145,7 @@ class Trier:
         return None
 
     def outcomes(self, call: Call, slot: int | str) -> dict[str, Outcome]:
-        """By way; only of those in which the equal arrays work."""
+        """Return them by way; only of those in which the equal arrays work."""
         found = {}
         for way, givens in WAYS.items():
             each = [outcome for given in givens if (outcome := self._outcome(call, slot, given)) is not None]
@@ -177,7 +177,7 @@ class Trier:
         return outcome._replace(errors=said, words=_words_of(own[0][1]) if own else "")
 
     def taken(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
-        """Which tensor of another dtype or shape works, at one argument or at all; nothing if none does."""
+        """Name the tensor of another dtype or shape that works, at one argument or at all; nothing if none does."""
         for place in dict.fromkeys((slot, EVERY_SLOT)):
             for name, made in variants():
                 if given is list and not name.startswith("itself"):
@@ -226,12 +226,12 @@ class Trier:
         )
 
     def _pair(self, call: Call, slot: int | str, given: Given, later: bool) -> tuple[object, object]:
-        """What a plain tensor gives, and what the array gives."""
+        """Return what a plain tensor gives, and what the array gives."""
         plain = self._seeded(call, slot, lambda array: given(tensors_of(array, "plain")[0]), later)
         return plain, self._seeded(call, slot, self._of_equal(given), later)
 
     def _difference(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
-        """Nothing where the array itself gives something else each time."""
+        """Return nothing where the array itself gives something else each time."""
         try:
             found = difference(*self._pair(call, slot, given, later))
             if not found:
@@ -249,7 +249,7 @@ class Trier:
 
 
 def _joined(outcomes: list[Outcome]) -> Outcome:
-    """Of two lists: what one of them is refused for, as only the other may be what is meant."""
+    """Join the outcomes of two lists: what one of them is refused for, as only the other may be what is meant."""
     working = [each for each in outcomes if not each.never]
     if not working:
         return outcomes[0]
@@ -267,7 +267,7 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
 
 
 def is_of_kind(error: BaseException) -> bool:
-    """Whether a text speaks of the type of what was given, which is no array; not torch's own."""
+    """True if a text speaks of the type of what was given, which is no array; not torch's own."""
     text = str(error).lower()
     if isinstance(error, RuntimeError) and type(error).__module__ == "builtins":
         return any(word in text for word in ("numpy array", "numpy.ndarray"))  # torch's own speak of dtypes
@@ -283,7 +283,7 @@ def _are_refusals(errors: list[BaseException | None], words: tuple[str, ...]) ->
 
 
 def _own_refusals(errors: dict[str, list[BaseException | None]]) -> dict[str, BaseException]:
-    """By sort what a library says in its own words: where all that NumPy refuses fails, and what it takes works.
+    """Return by sort what a library says in its own words: where all that NumPy refuses fails, and the rest works.
 
     It may hide what NumPy said. Not where that is for want of an operator."""
     tried = {sort: each for sort, each in errors.items() if each and sort != "sparse"}

@@ -104,7 +104,7 @@ def table_of(
 
 
 def _others_of(found: dict[str, dict[str, list[list[Any]]]]) -> Iterator[str]:
-    """Of each parameter at which tensors are taken, and then another result comes out: `a:0 items objects (v)`.
+    """Yield each parameter at which tensors are taken, and then another result comes out: `a:0 items objects (v)`.
 
     Not where that is a tensor, which the array would not give: who gives tensors mostly wants that. Nor of options that
     are not made for arrays: anything may stand in a title."""
@@ -120,7 +120,7 @@ def _others_of(found: dict[str, dict[str, list[list[Any]]]]) -> Iterator[str]:
 
 
 def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
-    """One row a name: a call that is written by hand stands beside those that are found."""
+    """Make one row a name: a call that is written by hand stands beside those that are found."""
     merged: dict[str, Row] = {}
     for row in rows:
         if "left" in row:
@@ -170,7 +170,7 @@ def head_of(text: str) -> str:
 
 
 def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterable[str]:
-    """Of each parameter that refuses something: `a:0 tensor items=gd (v)`; see tonumpy.sinks.consumers.
+    """Yield each parameter that refuses something: `a:0 tensor items=gd (v)`; see tonumpy.sinks.consumers.
 
     `never` marks the error that every tensor raises."""
     for place, ways in found.items():
@@ -188,7 +188,7 @@ def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterab
 
 
 def is_claimed(text: str, now: str) -> bool:
-    """Whether all that a text says is refused is refused by what was measured now, of one call alone."""
+    """True if all that a text says is refused is refused by what was measured now, of one call alone."""
     place, claims = _claims(text)
     place_now, found = _claims(now)
     return place == place_now and all(

@@ -74,12 +74,12 @@ def trier_of(library: Library, make: Callable[[], Callable[..., Any]]) -> Trier:
 
 
 def of_function(name: str, function: Callable[..., Any], library: Library) -> Iterator[Row]:
-    """One row: the parameters that take an array, and what becomes of a tensor there."""
+    """Yield one row: the parameters that take an array, and what becomes of a tensor there."""
     yield measured(name, function, trier_of(library, lambda: function))
 
 
 def of_class(name: str, kind: type, library: Library, known: set[str]) -> Iterator[Row]:
-    """Of its constructor, then of each method that is not known by its code already."""
+    """Yield the row of its constructor, then of each method that is not known by its code already."""
     trier = trier_of(library, lambda: kind)
     calls = calls_found(kind, trier)
     yield measured(name, kind, trier, calls)
@@ -128,7 +128,7 @@ def of_method(name: str, make: Callable[[], object], method: str, code: str, lib
 
 
 def _code_of(kind: type, method: str) -> str:
-    """Where a method is defined: it is the same in all classes that inherit it."""
+    """Name the place where a method is defined: it is the same in all classes that inherit it."""
     static = inspect.getattr_static(kind, method, None)
     code = inspect.unwrap(getattr(static, "__func__", static))
     home = next((each for each in kind.__mro__ if method in vars(each)), kind)
@@ -227,7 +227,7 @@ def place_of(slot: int | str, parameters: list[Parameter]) -> tuple[str | None, 
 
 
 def thing_of(library: Library, make: str) -> Callable[[], object]:
-    """What makes an object by an expression of the library's table."""
+    """Return what makes an object by an expression of the library's table."""
 
     def made() -> object:
         space: dict[str, object] = {name: array.copy() for name, array in ARRAYS.items()}

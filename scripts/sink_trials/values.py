@@ -61,7 +61,7 @@ WAYS: dict[str, tuple[Callable[[Any], object], ...]] = {
 
 
 def evaluated(text: str) -> Any:  # noqa: ANN401
-    """What a text of a call that is no letter of an array stands for."""
+    """Return what a text of a call that is no letter of an array stands for."""
     if text in EXTRAS:
         return EXTRAS[text]()
     if text in FILES:
@@ -72,7 +72,7 @@ def evaluated(text: str) -> Any:  # noqa: ANN401
 
 
 def variants() -> Iterator[tuple[str, Callable[[np.ndarray], torch.Tensor]]]:
-    """What makes tensors of other shapes and dtypes of an array, each with its name."""
+    """Return what makes tensors of other shapes and dtypes of an array, each with its name."""
     for shape, shaped in SHAPES.items():
         for dtype in DTYPES:
 

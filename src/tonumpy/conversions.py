@@ -110,7 +110,7 @@ class Conversion(NamedTuple):
 
     @property
     def confidence_of_sharing(self) -> Confidence:
-        """That the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
+        """The confidence that the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
         if self.is_brought_back:
             return "low"
         is_surely_there = self.on_cpu is True and self.is_brought_back is False

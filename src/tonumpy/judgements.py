@@ -161,7 +161,7 @@ def judge_seen(
 
 
 def with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
-    """With what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
+    """Add what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
     it, and what was seen to work is told with what is found."""
     from tonumpy.observed.observed_conversions import seen_in  # only where there are observations: start-up
     from tonumpy.observed.record import told_of, words_of, words_of_all  # the same: start-up

@@ -145,7 +145,7 @@ def _moved(offsets: Iterable[int], edits: Iterable[Edit], source: Source) -> set
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
-    """One repair for each conversion: what the rules that object to it ask for goes together."""
+    """Make one repair of each conversion: what the rules that object to it ask for goes together."""
     asked: dict[int, list[Judgement]] = {}
     repairs = []
     for judgement in judgements:
@@ -174,7 +174,7 @@ def as_believed(conversion: _Judged, settings: Settings) -> _Judged:
 
 
 def _judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
-    """In the order of the text."""
+    """Return the judgements in the order of the text."""
     project.begin_file()
     rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)

@@ -1,4 +1,4 @@
-"""How the code around a call treats an error that the call raises: a test wants it, a handler makes it good.
+"""Tells how the code around a call treats an error that the call raises: a test wants it, a handler makes it good.
 
 `with pytest.raises(RuntimeError): leaf.numpy()` is there to raise, and a repair would break the test.
 `try: x.numpy()` / `except RuntimeError: x.detach().cpu().numpy()` needs no repair.
@@ -32,7 +32,7 @@ _GENERAL = frozenset(("Exception", "BaseException"))
 
 
 def treatment(path: Path, catches: Catches) -> Treatment | None:
-    """How the code around the last node of a path treats an error raised there; None if the error leaves the path.
+    """Tell how the code around the last node of a path treats an error raised there; None if it leaves the path.
 
     `catches` tells of the expression for a class of errors, or a tuple of such, whether it covers the error. A function
     around the node may be called from anywhere: beyond it only what is there for errors counts, and no handler.

@@ -1,4 +1,4 @@
-"""From a repair to the text edits that perform it where its nodes stand: how a fix is laid out over one line or
+"""Makes of a repair the text edits that perform it where its nodes stand: how a fix is laid out over one line or
 several."""
 
 import ast

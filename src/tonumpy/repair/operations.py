@@ -329,7 +329,7 @@ def describe(operations: tuple[Operation, ...]) -> str:
 
 
 def _can_force(call: ast.Call) -> bool:
-    """Not where an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
+    """True unless an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
     return all(
         keyword.arg == "force" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
         for keyword in call.keywords
