@@ -39,7 +39,7 @@ def fixes_of(text: str, style: Style = "links", certainty: Certainty = "tensor")
 def repairs_of(source: Source, style: Style = "links") -> list[Repair]:
     incomplete = [each for each in conversions_of(source) if not each.is_complete]
     fixes = [(each, fix_of(each, source, style)) for each in incomplete]
-    return [Repair(each, complete_chain(each, style), fix.edits) for each, fix in fixes if fix.applicability == "safe"]
+    return [Repair(complete_chain(each, style), fix.edits) for each, fix in fixes if fix.applicability == "safe"]
 
 
 def repair(text: str, style: Style = "links") -> str:

@@ -32,13 +32,12 @@ _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or w
 class Judgement(NamedTuple):
     """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
 
-    `style` is how that was asked for. `is_hidden`: it is less sure than what was asked for, and is only counted.
+    `is_hidden`: it is less sure than what was asked for, and is only counted.
     """
 
     finding: Finding
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
-    style: RepairStyle = "links"
     is_hidden: bool = False
 
 
@@ -154,7 +153,7 @@ def judge_seen(
             finding = Finding(
                 source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
             )
-            found.append(Judgement(finding, conversion, operations, style))
+            found.append(Judgement(finding, conversion, operations))
     found = never_by_halves(as_safe_as_callers_allow(found, module))  # a run sees tensors, and no other caller's values
     found.sort(key=lambda judgement: judgement.finding.start)
     return found

@@ -152,11 +152,10 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
         if judgement.conversion is not None:
             asked.setdefault(id(judgement.conversion), []).append(judgement)
         elif judgement.finding.fix is not None:
-            repairs.append(Repair(None, (), judgement.finding.fix.edits))
+            repairs.append(Repair((), judgement.finding.fix.edits))
     for together in asked.values():
         operations = compose(operation for judgement in together for operation in judgement.operations)
-        edits, of_needed = plan_edits(operations, source), together[0].style == "needed"
-        repairs.append(Repair(together[0].conversion, operations, edits, of_needed))
+        repairs.append(Repair(operations, plan_edits(operations, source)))
     return repairs
 
 
@@ -329,7 +328,7 @@ def _judgements(
                 grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 finding = finding._replace(brief=rule.brief(judged))
-                yield Judgement(finding, conversion, operations, style)
+                yield Judgement(finding, conversion, operations)
             elif message is not None and settings.confidence == "high" and confidence == "medium":
                 finding = Finding(source.filename, rule.code, message, *span_of(conversion, source), None, confidence)
-                yield Judgement(finding, conversion, (), style, is_hidden=True)
+                yield Judgement(finding, conversion, (), is_hidden=True)

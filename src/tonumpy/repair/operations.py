@@ -190,14 +190,6 @@ def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
     return (*others.values(), *added)
 
 
-def completes_the_chain(operations: Iterable[Operation]) -> bool:
-    """True if the chain must have both links once these are done."""
-    return any(
-        isinstance(each, Force) or (isinstance(each, AddLinks) and not {"detach", "cpu"}.isdisjoint(each.methods))
-        for each in operations
-    )
-
-
 def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
     """The operations that complete the chain of a conversion, or add what it needs; none if it is complete."""
     candidate, chain = conversion.candidate, conversion.chain

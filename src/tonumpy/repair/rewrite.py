@@ -4,14 +4,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.findings import Edit, SourceError
-from tonumpy.repair.operations import (
-    AddCopy,
-    Operation,
-    completes_the_chain,
-)
+from tonumpy.repair.operations import AddCopy, Operation
 from tonumpy.text.source import Source, parse
 
 
@@ -23,15 +17,10 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """A conversion, what is to be done to its tree and the edits that are to do it; none and nothing for a comment.
+    """What is to be done to a tree, nothing for a comment, and the edits that are to do it."""
 
-    `of_needed`: only links that are not proved to be needless are added.
-    """
-
-    conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
-    of_needed: bool = False
 
 
 def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
@@ -64,16 +53,12 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
     """Raises RewriteError unless
 
     - every character outside the edits is the old one,
-    - the new text parses, and its tree is the old one with exactly the operations of the repairs applied,
-    - every chain that the repairs are to complete is complete in it, or lacks only what is proved to be needless.
+    - the new text parses, and its tree is the old one with exactly the operations of the repairs applied.
     """
     try:
         _compare_outside(source, text, repairs)
         operations = [operation for repair in repairs for operation in repair.operations]
-        new_calls = match_trees(source.tree, parse(text, source.filename), operations)
-        for repair in repairs:
-            if isinstance(repair.conversion, Conversion) and completes_the_chain(repair.operations):
-                _check_complete(repair.conversion, new_calls, of_needed=repair.of_needed)
+        match_trees(source.tree, parse(text, source.filename), operations)
     except MismatchError as error:
         raise RewriteError(source.filename, str(error)) from error
     except SourceError as error:
@@ -97,32 +82,19 @@ def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> No
         raise MismatchError("the text changes outside the edits, after the last of them")
 
 
-def _check_complete(conversion: Conversion, new_calls: dict[ast.Call, ast.Call], *, of_needed: bool) -> None:
-    call = new_calls[conversion.candidate.call]
-    assert isinstance(call.func, ast.Attribute)
-    candidate = conversion.candidate._replace(call=call, attribute=call.func)
-    after = conversion._replace(candidate=candidate, chain=chain_of(candidate.receiver))
-    known = after.as_proved()
-    if not (after.is_complete or (of_needed and known.grad_is_proved and known.device_is_proved)):
-        raise MismatchError(f"the chain at row {conversion.candidate.call.lineno} is still not complete")
-
-
-def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> dict[ast.Call, ast.Call]:
+def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> None:
     """Walk both trees side by side; raises MismatchError where `new` is not `old` with the operations applied.
 
-    Gives the new call of every old one. No recursion: a tree may be deeper than Python's stack.
+    No recursion: a tree may be deeper than Python's stack.
     """
     planned: dict[ast.AST, list[Operation]] = {}
     # Two chains may have a link in common.
     unique = {(type(operation), operation): operation for operation in operations}
     for operation in sorted(unique.values(), key=_goes_around):
         planned.setdefault(operation.subject, []).append(operation)
-    calls: dict[ast.Call, ast.Call] = {}
     waiting: list[tuple[object, object]] = [(old, new)]
     while waiting:
         was, now = waiting.pop()
-        if isinstance(was, ast.Call) and isinstance(now, ast.Call):
-            calls[was] = now
         if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
             if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
                 waiting.extend(zip(was, now, strict=True))
@@ -139,7 +111,6 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
             waiting.extend((getattr(was, field, None), getattr(now, field, None)) for field in was._fields)
     if planned:
         raise MismatchError("a repair is of no part of this tree")
-    return calls
 
 
 def _goes_around(operation: Operation) -> bool:
