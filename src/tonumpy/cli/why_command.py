@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from contextlib import nullcontext
 
 from tonumpy.cli import standard_streams
 from tonumpy.cli.cli_arguments import configuration_of
@@ -18,9 +19,7 @@ from tonumpy.why import explain, nearest_conversions
 
 def why(arguments: argparse.Namespace) -> int:
     """The exit code: 0 where something was told, 2 where the file cannot be read."""
-    if arguments.diff_base is None:
-        return 0 if _why(arguments, configuration_of(arguments), None) else 2
-    with diff_base(arguments.diff_base) as base:
+    with nullcontext() if arguments.diff_base is None else diff_base(arguments.diff_base) as base:
         return 0 if _why(arguments, configuration_of(arguments), base) else 2
 
 

@@ -58,21 +58,16 @@ class Plugin:
                 confidence=options.tonumpy_confidence,
                 links=options.tonumpy_links,
             )
-        except ValueError as error:
+            cls.configuration = Configuration(said)
+            cls.configuration.settings_in(os.curdir)
+        except (ConfigError, ValueError) as error:
             from flake8.exceptions import ExecutionError
 
-            raise ExecutionError(f"tonumpy-{error}") from error
-        cls.configuration = Configuration(said)
+            raise ExecutionError(str(error) if isinstance(error, ConfigError) else f"tonumpy-{error}") from error
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
         cls.guides = _style_guides(options)
         cls.project = None
-        try:
-            cls.configuration.settings_in(os.curdir)
-        except ConfigError as error:
-            from flake8.exceptions import ExecutionError
-
-            raise ExecutionError(str(error)) from error
 
     def settings(self) -> Settings:
         """The settings for this file. Codes in `[tool.tonumpy]` do not count, since flake8 selects them; nor do
