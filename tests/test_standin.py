@@ -425,7 +425,7 @@ WATCHED = """
         places = (x + 1).sum().device, torch.zeros(2, device="cuda").device, x.to("cpu").device, x[0].device
     print([name for name in mode.names if name != "__get__"], *places)
     own = x.as_subclass(Own)
-    print(type(own + 1).__name__, (own + 1).device, own.cpu().device, set(Own.names) - {"__get__"} == {"add", "to"})
+    print(type(own + 1).__name__, (own + 1).device, own.cpu().device, set(Own.names) - {"__get__"} == {"add", "cpu"})
     class Scalar:  # no tensor, and torch's functions are looked up as the program knows them
         handled = {torch.mean: "mean", torch.add: "add"}
 

@@ -15,7 +15,17 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
 from tonumpy.rehearsal.standin import marks
-from tonumpy.rehearsal.standin.marks import STATE, Tensor, mark_of, put, tensors_in
+from tonumpy.rehearsal.standin.marks import (
+    STATE,
+    UNKNOWN,
+    WITHOUT_STORAGE,
+    Tensor,
+    count_modes,
+    mark_of,
+    put,
+    storage_of,
+    tensors_in,
+)
 from tonumpy.rehearsal.standin.operators import Look
 from tonumpy.rehearsal.standin.patches import Patches
 
@@ -54,7 +64,7 @@ def _patch_engine(patches: Patches, look: Look) -> None:
             if isinstance(each, Tensor) and isinstance(gradient, Tensor):
                 look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
         stack = STATE.here.backward
-        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else marks.UNKNOWN))
+        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
         try:
             results = run(outputs, *args, **kwargs)
         finally:
@@ -76,10 +86,14 @@ def _patch_gradients(patches: Patches) -> None:
 
     def grad_of(self: Any) -> Any:
         found = get(self)
-        if found is not None:
-            holder = marks.holder_of(found)
-            if holder.mark is marks.UNKNOWN:
-                holder.mark = mark_of(self)
+        if found is None:
+            return None
+        try:
+            if type(found) is Tensor and not count_modes() and storage_of(found).mark is not UNKNOWN:
+                return found  # as nearly always: optimizers read it again and again
+        except WITHOUT_STORAGE:
+            pass
+        put(found, mark_of(self))
         return found
 
     @functools.wraps(register)

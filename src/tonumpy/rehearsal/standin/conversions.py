@@ -23,7 +23,7 @@ from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports, guarded
 
-_numpy = Base.numpy
+_numpy, _is_cpu = Base.numpy, Base.is_cpu.__get__
 _OF_DLPACK: dict[Reason, str] = {
     "grad": "Can't export tensors that require gradient, use tensor.detach()",
     "bit": "Can't export tensors with the conjugate bit set",
@@ -175,7 +175,7 @@ def refused(tensor: Any) -> tuple[Reason, ...]:
     reasons: list[Reason] = []
     if tensor.layout is not torch.strided:
         reasons.append("layout")
-    if not tensor.is_cpu:
+    if mark_of(tensor).pretended or not _is_cpu(tensor):
         reasons.append("device")
     if tensor.requires_grad and torch.is_grad_enabled():
         reasons.append("grad")
@@ -232,10 +232,11 @@ class Sharing:
             self._by_memory.clear()
         address, version = tensor.data_ptr(), tensor._version
         kept = [each for each in self._by_memory.get(address, ()) if each.array() is not None]
-        stale = {each.version for each in kept if each.version != version}
-        if len(stale) > 1 and event.stack not in self._told:
-            self._told.add(event.stack)
-            self._observer(kept[0].event._replace(way="shared write", reasons=(), error=None), tensor)
-        if not any(each.version == version for each in kept):
+        if kept:
+            stale = {each.version for each in kept if each.version != version}
+            if len(stale) > 1 and event.stack not in self._told:
+                self._told.add(event.stack)
+                self._observer(kept[0].event._replace(way="shared write", reasons=(), error=None), tensor)
+        if not kept or all(each.version != version for each in kept):
             kept.append(_Kept(weakref.ref(array), version, event))
         self._by_memory[address] = kept[-8:]

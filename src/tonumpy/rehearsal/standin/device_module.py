@@ -201,9 +201,9 @@ def _patch_groups(patches: Patches) -> None:
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
         groups = group(lists, with_indices)
-        places = {mark_of(each).place for each in lists[0]}
-        if len(places) == 1:
-            place = places.pop()
+        marks = set(map(mark_of, lists[0]))
+        if len(marks) == 1:
+            place = marks.pop().place
             return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}
         found: dict[Any, Any] = {}  # C++ has brought tensors of several devices together
         for number, first in enumerate(lists[0]):

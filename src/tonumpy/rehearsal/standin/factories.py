@@ -7,7 +7,6 @@ Generators of the device draw from the CPU.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 import torch.utils._device as default_device
 
 from tonumpy.rehearsal.standin import marks
-from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, is_pretended, mark_of, tensors_in
+from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, count_modes, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
 from tonumpy.rehearsal.standin.patches import Patches
 
@@ -98,8 +97,8 @@ def patch(patches: Patches, devices: int) -> None:
         if place is not None:
             kwargs["device"] = CPU
         made = make(*args, **kwargs)
-        marks.put(made, marks.HOST if place is None else marks.on(place))
-        return marks.note_origin(made, "made")
+        marks.note_origin(marks.put(made, marks.HOST if place is None else marks.on(place)), "made")
+        return made
 
     patches.replace(Tensor, "__new__", staticmethod(__new__))
     patches.replace(Tensor, "pin_memory", _pinned)
@@ -114,6 +113,10 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
     shares, has_data = name in _SHARE, name in _OF_DATA
 
     def make(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not count_modes() and not (args and isinstance(args[0], Tensor)):
+            result = original(*args)
+            marks.note_origin(marks.put(result, marks.HOST), "made")
+            return result
         device = kwargs.get("device")
         source = args[0] if args and isinstance(args[0], Tensor) else None
         if source is not None and has_data and device is None:
@@ -132,13 +135,16 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
         if place is not None:
             if shares and source is None:  # the device has its own memory
                 result = result.clone()
-            marks.holder_of(result).mark = marks.on(place)
+            holder = marks.holder_of(result)
+            holder.mark = marks.on(place)
             check_dtype(result)
-        elif device is None or torch.device(device).type == "cpu":
-            marks.put(result, marks.HOST)
+        else:
+            is_host = device is None or torch.device(device).type == "cpu"
+            holder = marks.put(result, marks.HOST if is_host else marks.UNKNOWN)
         if is_pinned_wanted:
             note_pinned(result)
-        return marks.note_origin(result, "made")
+        marks.note_origin(holder, "made")
+        return result
 
     return named(make, original, name)
 
@@ -211,33 +217,34 @@ def check_dtype(tensor: Any) -> None:
 
 def refusing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which refuses what the kind of device refuses."""
-    if STATE.kind == "mps" and name != "_pack_padded_sequence":
-        return _without_doubles(function)
     if name == "_pack_padded_sequence":
-        check = _check_lengths
-    elif STATE.kind == "cuda" and name in _PRODUCTS:
-        check = functools.partial(_check_product, name.strip("_"))
-    else:
-        return function
-
-    def refuses(*args: Any, **kwargs: Any) -> Any:
-        check(*args)
-        return function(*args, **kwargs)
-
-    return refuses
+        return _with_lengths(function)
+    if STATE.kind == "mps":
+        return _without_doubles(function)
+    if STATE.kind == "cuda" and name in _PRODUCTS:
+        return _without_integers(name.strip("_"), function)
+    return function
 
 
-def _check_lengths(_: Any, lengths: Any, *others: Any) -> None:  # noqa: ARG001
-    mark = mark_of(lengths)
-    if mark.pretended:
-        found = f"{lengths.dim()}D {mark.place} {_word_of(lengths)} tensor"
-        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
+def _with_lengths(function: Callable[..., Any]) -> Callable[..., Any]:
+    def pack(values: Any, lengths: Any, *others: Any) -> Any:
+        mark = mark_of(lengths)
+        if mark.pretended:
+            found = f"{lengths.dim()}D {mark.place} {_word_of(lengths)} tensor"
+            raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {found}")
+        return function(values, lengths, *others)
+
+    return pack
 
 
-def _check_product(name: str, *args: Any) -> None:
-    first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
-    if first is not None and first.dtype in _INTEGERS and is_pretended(first):
-        raise NotImplementedError(f"\"{name}\" not implemented for '{_word_of(first)}'")
+def _without_integers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def multiply(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
+        if first is not None and first.dtype in _INTEGERS and is_pretended(first):
+            raise NotImplementedError(f"\"{name}\" not implemented for '{_word_of(first)}'")
+        return function(*args, **kwargs) if kwargs else function(*args)
+
+    return multiply
 
 
 def _word_of(tensor: Any) -> str:

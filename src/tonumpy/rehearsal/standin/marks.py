@@ -12,14 +12,15 @@ import os
 import sys
 import threading
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import takewhile
 from numbers import Integral
-from typing import Any
+from types import FrameType
+from typing import Any, cast
 
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tonumpy.rehearsal.frames import is_own, outward
+from tonumpy.rehearsal.frames import is_own
 from tonumpy.rehearsal.standin.patches import Patches
 
 _VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -96,7 +97,7 @@ class State:
             value = torch.device(self.kind, int(value))
         if not isinstance(value, torch.device) or value.type != self.kind:
             return None
-        count = self.count
+        count = self.count if self._shown is None else self._shown  # at each move: as quick as can be
         if not count:
             raise RuntimeError(NO_DEVICE)
         index = self.here.number if value.index is None else value.index
@@ -195,17 +196,27 @@ def _received(storage: Any, mark: Mark) -> Any:
 
 def mark_of(tensor: Any) -> Mark:
     """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
+    if type(tensor) in PLAIN_TYPES and not count_modes():
+        try:
+            mark: Mark = storage_of(tensor).mark
+            if mark is not UNKNOWN:
+                return mark
+        except WITHOUT_STORAGE:
+            pass
     holder = holder_of(tensor)
     if holder.mark is UNKNOWN and STATE.here.backward:
         holder.mark = STATE.here.backward[-1]
-    mark: Mark = holder.mark
-    return mark
+    return cast(Mark, holder.mark)
 
 
 def holder_of(tensor: Any) -> Any:
     """What has the mark of a tensor: its storage, if there is one."""
     if type(tensor) in PLAIN_TYPES and not count_modes():
-        return _holder(tensor)
+        try:
+            storage = storage_of(tensor)
+            return _Bare() if tensor.is_meta else storage
+        except WITHOUT_STORAGE:
+            return _holder(tensor)
     with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
         return _holder(tensor)
 
@@ -224,11 +235,12 @@ def _holder(tensor: Any) -> Any:
         return _bare.setdefault(tensor, _Bare())
 
 
-def put(tensor: Any, mark: Mark) -> None:
-    """Mark a tensor, unless it has a mark."""
+def put(tensor: Any, mark: Mark) -> Any:
+    """Mark a tensor, unless it has a mark; return what has it."""
     holder = holder_of(tensor)
     if holder.mark is UNKNOWN:
         holder.mark = mark
+    return holder
 
 
 def put_all(result: Any, mark: Mark) -> Any:
@@ -238,7 +250,10 @@ def put_all(result: Any, mark: Mark) -> Any:
         put(result, mark)
     elif kind is list or isinstance(result, tuple):
         for each in result:
-            put_all(each, mark)
+            if type(each) is Tensor:
+                put(each, mark)
+            else:
+                put_all(each, mark)
     return result
 
 
@@ -268,11 +283,12 @@ def is_pretended(value: object) -> bool:
 _MOST_FRAMES = 60
 
 
-def note_origin(tensor: Any, how: str) -> Any:
-    """Remember the user's line that is running as the one that made the memory of a tensor, and return the tensor."""
-    if isinstance(tensor, torch.Tensor):
-        for frame in islice(outward(sys._getframe(2)), _MOST_FRAMES):
-            if is_own(frame.f_code.co_filename):
-                holder_of(tensor).origin = how, frame.f_code, frame.f_lasti
-                break
-    return tensor
+def note_origin(holder: Any, how: str) -> None:
+    """Remember the user's line that is running as the one that made what has the mark of a tensor."""
+    frame: FrameType | None = sys._getframe(2)
+    left = _MOST_FRAMES
+    while frame is not None and left:  # at each tensor that is made: as quick as can be
+        if is_own(frame.f_code.co_filename):
+            holder.origin = how, frame.f_code, frame.f_lasti
+            break
+        frame, left = frame.f_back, left - 1

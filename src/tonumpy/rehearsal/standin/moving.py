@@ -61,31 +61,42 @@ def patch(patches: Patches) -> None:
 
 
 def cpu(self: Any, **options: Any) -> Any:
-    return to(self, CPU, **options)
+    if has_torch_function_unary(self):
+        return handle_torch_function(Tensor.cpu, (self,), self, **options)
+    return _on(self, CPU, (), options)
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
     if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
         return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
-    if len(args) == 1 and not kwargs and type(self) in marks.PLAIN_TYPES and _is_there(self, args[0]):
-        return self
+    if len(args) == 1 and not kwargs and (type(args[0]) is str or type(args[0]) is torch.device):
+        return _on(self, args[0], (), {})
     device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
     elif rest and (rest[0] is None or (isinstance(rest[0], _DEVICES) and not isinstance(rest[0], bool))):
         device = rest.pop(0)
-    mark = mark_of(self)
     if other is not None:
         device, kwargs["dtype"] = other.device, other.dtype
     if device is None:
-        return _noted(self, _to(self, *args, **kwargs) if args or kwargs else self, mark)
+        return _noted(self, _to(self, *args, **kwargs) if args or kwargs else self, mark_of(self))
+    return _on(self, device, tuple(rest), kwargs)
+
+
+def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The tensor on a device, with the other options of `to`."""
+    mark, place = mark_of(self), STATE.place(device)
+    if place is not None:
+        target = marks.on(place)
+        if mark is target and not rest and not kwargs:
+            return self
+    elif device is CPU or torch.device(device).type == "cpu":
+        target = marks.HOST
+    else:  # meta, or what raises
+        return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
     if isinstance(self, _Lazy):
         self = self.data
-    place = STATE.place(device)
-    if place is None and torch.device(device).type != "cpu":  # meta, or what raises
-        return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
-    target = marks.HOST if place is None else marks.on(place)
     stays = mark.place == target.place and not mark.excused
     if stays or self.layout is not torch.strided:
         result = _to(self, CPU, *rest, **kwargs)
@@ -93,27 +104,21 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = result.clone()
     else:
         if len(rest) > 2:
-            rest[2] = True
+            rest = *rest[:2], True, *rest[3:]
         else:
             kwargs["copy"] = True
         result = _to(self, CPU, *rest, **kwargs)
     return _noted(self, result, target)
 
 
-def _is_there(tensor: Any, device: Any) -> bool:
-    """True if a pretended device is named, and a tensor has come to lie there without a fault."""
-    if type(device) is not str and type(device) is not torch.device:
-        return False
-    mark = mark_of(tensor)
-    return mark.pretended and not mark.excused and mark.place == STATE.place(device)
-
-
 def _noted(before: Any, result: Any, mark: Any) -> Any:
     if result is before:
         return result
-    marks.holder_of(result).mark = mark
+    holder = marks.holder_of(result)
+    holder.mark = mark
     check_dtype(result)
-    return marks.note_origin(result, "moved there")
+    marks.note_origin(holder, "moved there")
+    return result
 
 
 # The old names of types, as `torch.FloatTensor`, and their dtypes.

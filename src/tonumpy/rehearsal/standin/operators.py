@@ -128,7 +128,9 @@ class _Wrapper:
         self._look = look
 
     def __call__(self, original: Function, name: str) -> Function:
-        compute = _casting(name, refusing(name, original))
+        plainly = refusing(name, original)
+        compute = _casting(name, plainly)
+        is_cast, kind_of_device = compute is not plainly, STATE.kind
         crossing, returns_self = self.crossing, _writes_first(name)
         looked_at = 1 if name.startswith("_foreach_") else None  # optimizers have put their lists together by device
 
@@ -156,7 +158,8 @@ class _Wrapper:
                         return crossing(compute, name, args, kwargs, operator)
             if kwargs and not _are_plain(kwargs):
                 return crossing(compute, name, args, kwargs, operator)
-            result = compute(*args, **kwargs)
+            act = compute if is_cast and _is_enabled(kind_of_device) else plainly
+            result = act(*args, **kwargs) if kwargs else act(*args)
             if seen is None or returns_self:
                 return result
             if type(result) is Tensor:
@@ -268,6 +271,8 @@ def _called(call: Function, wrap: _Wrapper) -> Function:
 
     @functools.wraps(call)
     def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and _SCALARS.issuperset(map(type, args)):  # optimizers and modules note themselves for profilers
+            return call(self, *args)
         name = getattr(self, "_qualified_op_name", "") or str(self)
         return wrap.crossing(functools.partial(call, self), name.partition("::")[2].partition(".")[0], args, kwargs)
 
@@ -303,10 +308,9 @@ def _casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with the casts of CUDA's autocast before it, where its lists name it."""
     if name not in lists.LOWER and name not in lists.FULL:
         return function
-    is_lower = name in lists.LOWER
+    is_lower, kind = name in lists.LOWER, STATE.kind
 
     def cast(*args: Any, **kwargs: Any) -> Any:
-        kind = STATE.kind
         if not _is_enabled(kind) or (not is_lower and kwargs.get("dtype") is not None):
             return function(*args, **kwargs)
         dtype = torch.get_autocast_dtype(kind) if is_lower else torch.float32

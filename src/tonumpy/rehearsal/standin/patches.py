@@ -50,7 +50,7 @@ class Patches:
 
         @functools.wraps(original)
         def called(*args: Any, **kwargs: Any) -> Any:
-            return act(original, *args, **kwargs)
+            return act(original, *args, **kwargs) if kwargs else act(original, *args)
 
         self.replace(owner, name, called)
         return called

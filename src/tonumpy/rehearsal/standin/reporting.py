@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import os
 import sys
 import warnings
@@ -52,14 +53,15 @@ class Reports:
         """The stack of a frame or else of the caller, innermost call first."""
         found = []
         calls = self._calls
-        for each in outward(frame or sys._getframe(1)):
-            code = each.f_code
-            key = (id(code), each.f_lasti)
-            if key not in calls:
-                calls[key] = code, _call(each)
-            call = calls[key][1]
-            if call is not None:
-                found.append(call)
+        each: FrameType | None = frame or sys._getframe(1)
+        while each is not None:  # at each conversion: as quick as can be
+            key = (id(each.f_code), each.f_lasti)
+            known = calls.get(key)
+            if known is None:
+                known = calls[key] = each.f_code, _call(each)
+            if known[1] is not None:
+                found.append(known[1])
+            each = each.f_back
         return tuple(found)
 
     def event(self, tensor: Any, way: Way, frame: FrameType | None = None) -> Event:
@@ -67,13 +69,13 @@ class Reports:
         return Event(
             way,
             (),
-            str(tensor.device),
+            _text(tensor.device),
             tensor.requires_grad,
             torch.is_grad_enabled(),
-            str(tensor.dtype),
-            str(tensor.layout),
+            _text(tensor.dtype),
+            _text(tensor.layout),
             tuple(tensor.shape),
-            self.stack(frame),
+            self.stack(frame or sys._getframe(1)),
         )
 
     def tell(self, way: Way, tensor: Any, words: str, frame: FrameType | None = None) -> None:
@@ -113,6 +115,9 @@ class Reports:
             path = [] if tree is None else path_at(tree, frame.f_lineno) if node is None else path_to(tree, node)
             self._paths[key] = _as_called(path, frame.f_code.co_name)
         return self._paths[key]
+
+
+_text = functools.cache(str)
 
 
 def _call(frame: FrameType) -> Call | None:

@@ -42,18 +42,23 @@ class Taken:
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
-        patches.around(torch.Tensor, "__hash__", self._hash)
+        hash_of: Callable[[Any], int] = torch.Tensor.__hash__
+
+        def __hash__(tensor: Any) -> int:  # noqa: N807
+            if not tensor.requires_grad and not tensor.dim():
+                self._look_at_key(tensor)
+            return hash_of(tensor)
+
+        patches.replace(torch.Tensor, "__hash__", __hash__)
         patches.around(torch.Tensor, "__index__", self._index)
         TakenByLibraries(self._tell).patch(patches)
 
-    def _hash(self, hash_of: Callable[[Any], int], tensor: Any) -> int:
-        if not tensor.requires_grad and not tensor.dim():
-            between = list(takewhile(_is_between, outward(sys._getframe(1))))
-            frame = between[-1].f_back
-            is_kept = any(each.f_code.co_name in _KEEPING for each in between)
-            if frame is not None and not is_kept and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
-                self._tell(tensor, f"a tensor is a key, or a member of a set: {IDENTITY}")
-        return hash_of(tensor)
+    def _look_at_key(self, tensor: Any) -> None:
+        between = list(takewhile(_is_between, outward(sys._getframe(1))))
+        frame = between[-1].f_back
+        is_kept = any(each.f_code.co_name in _KEEPING for each in between)
+        if frame is not None and not is_kept and is_own(frame.f_code.co_filename) and not _finds_itself(frame):
+            self._tell(tensor, f"a tensor is a key, or a member of a set: {IDENTITY}")
 
     def _index(self, index: Callable[[Any], int], tensor: Any) -> int:
         frame = sys._getframe(2)
