@@ -142,6 +142,7 @@ NAMED = """
     x = torch.ones(2, device=kind)
     with torch.autocast(kind):
         assert model(x).dtype is torch.float16
+        assert torch.mm(model.weight, model.weight).dtype is torch.float16  # it equals `torch.spmm`
     model(x).sum().backward()
     print(x.device, model.weight.grad.device, x.is_cuda, torch.cuda.is_available(), getattr(torch, kind).is_available())
     model(x).numpy()  # refused: device,grad

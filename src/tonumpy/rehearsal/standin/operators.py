@@ -82,7 +82,7 @@ def _functions(wrap: _Wrapper) -> dict[Any, Function]:
     """torch's own function -> the wrapped one."""
     made: dict[Any, Function] = {}
     variable = _C._VariableFunctions
-    for name in dir(variable):
+    for name in sorted(dir(variable), key=len, reverse=True):  # `mm`, which equals `dsmm` and `spmm`, after them
         if not name.startswith("__") and name not in lists.NO_OPERATORS:
             original = getattr(variable, name)
             made[getattr(torch, name, original)] = made[original] = wrap(original, name)
