@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import is_foreign, lies_in_foreign
@@ -210,10 +209,25 @@ def _plain(argument: str) -> str:
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
-    real_folder = cache(real_path)  # of each file it would cost a look at each folder above it
+    real: dict[str, str] = {}  # by folder
     kept: dict[tuple[str, str], str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):
         # a broken link stands for itself
         folder, name = os.path.split(real_path(path) if path in links and os.path.exists(path) else path)
-        kept.setdefault((real_folder(folder), name), path)
+        kept.setdefault((_real_folder(folder, real), name), path)
     return sorted(kept.values())
+
+
+def _real_folder(folder: str, known: dict[str, str]) -> str:
+    """The real path of a folder, from that of the nearest one above it that is known: each is looked at once."""
+    waiting = []
+    while folder not in known and os.path.basename(folder) not in ("", os.curdir, os.pardir):
+        waiting.append(folder)
+        folder = os.path.dirname(folder)
+    if folder not in known:
+        known[folder] = real_path(folder or os.curdir)
+    real = known[folder]
+    for each in reversed(waiting):
+        real = os.path.join(real, os.path.basename(each))
+        real = known[each] = real_path(each) if os.path.islink(real) else real
+    return real
