@@ -19,7 +19,7 @@ from tonumpy.text.candidates import call_span
 from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES
 from tonumpy.text.tree_paths import path_to
-from tonumpy.wanted_errors import wants_error
+from tonumpy.wanted_errors import WantedErrors
 
 if TYPE_CHECKING:
     from tonumpy.observed.observed_conversions import Seen  # else each check would import it: start-up
@@ -59,12 +59,13 @@ def with_unsafe_fix(judgement: Judgement, note: str = "") -> Judgement:
 
 def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
     """Drops the conversions whose errors the code around wants."""
+    wanted = WantedErrors(source.tree, source.text)
     return [
         each
         for each in judgements
         if each.conversion is None
         or not each.finding.code.startswith(_OF_ERRORS)
-        or not wants_error(source.tree, source.text, node_of(each.conversion), each.conversion.errors_raised)
+        or not wanted.wants(node_of(each.conversion), each.conversion.errors_raised)
     ]
 
 

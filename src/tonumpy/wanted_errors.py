@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Literal
 
-from tonumpy.text.names import last_name
+from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, TRIES, statements_of, walk
 from tonumpy.text.tree_paths import path_to
 
@@ -23,12 +23,19 @@ Treatment = Literal["wanted", "answered", "made good", "dropped"]
 
 OF_GRAD = "RuntimeError"  # Can't call numpy() on Tensor that requires grad
 OF_DEVICE = "TypeError"  # can't convert cuda:0 device type tensor to numpy
-_MAY_WANT = re.compile(r"raises|Raises|except|xfail|expectedFailure")
+_MAY_WANT = re.compile(r"raises|Raises|failUnless|except|xfail|expectedFailure")
 
-_EXPECTING = re.compile(r"raises|Raises")  # in the name of a function, one's own too
+_EXPECT = frozenset(
+    "raises assertRaises assertRaisesRegex assertRaisesRegexp assertRaisesMessage assert_raises assert_raises_regex"
+    " raises_regex failUnlessRaises RaisesExc RaisesGroup".split()
+)
 _CLASS_KEYWORDS = ("expected_exception", "exception", "exception_class")
 _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split())
 _GENERAL = frozenset(("Exception", "BaseException"))
+_WITHS = (ast.With, ast.AsyncWith)
+_LOOPS = (ast.For, ast.AsyncFor)
+_MAX_FOLLOWED = 3  # from a function to the calls of it, from a name to its value, and so on
+_MAX_USES = 40  # of a function: more cost time, and are not of a test
 
 
 def treatment(path: Path, catches: Catches) -> Treatment | None:
@@ -41,13 +48,14 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
     for depth in range(len(path) - 2, -1, -1):
         node, inner = path[depth], path[depth + 1]
         found: Treatment | None = None
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            found = _of_contexts(node, inner, catches)
+        if isinstance(node, _WITHS):
+            found = _of_contexts(node, inner, path, catches)
         elif isinstance(node, ast.Call):  # `pytest.raises(RuntimeError, lambda: x.numpy())`
-            is_run = isinstance(inner, ast.Lambda) or (
-                inner is path[-1] and inner is not node.func and isinstance(inner, (ast.Name, ast.Attribute))
+            given = inner.value if isinstance(inner, ast.keyword) else inner
+            is_run = isinstance(given, ast.Lambda) or (
+                given is path[-1] and isinstance(given, (ast.Name, ast.Attribute))
             )
-            found = "wanted" if is_run and _expects(node, catches) else None
+            found = "wanted" if is_run and given is not node.func and _expects(node, path, catches) else None
         elif isinstance(node, TRIES) and is_called_here and inner in node.body:
             handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
             if handler is not None:
@@ -55,7 +63,7 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
                 if found is None and not _raises_same(handler):
                     catches = _catches_all
         elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
-            found = "wanted" if any(_expects(mark, catches) for mark in _marks_of(node)) else None
+            found = "wanted" if any(_expects(mark, path, catches) for mark in _marks_of(node)) else None
             is_called_here = is_called_here and not isinstance(node, SCOPES)
         if found is not None:
             return found
@@ -72,49 +80,174 @@ def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
     path = path_to(scope, call)
     if not any(isinstance(node, TRIES) for node in path):
         return frozenset()
-    return frozenset(each for each in (OF_GRAD, OF_DEVICE) if treatment(path, _catcher((each,))) == "made good")
+    errors = (OF_GRAD, OF_DEVICE)
+    return frozenset(each for each in errors if treatment(path, catcher(path, frozenset((each,)))) == "made good")
 
 
-def wants_error(tree: ast.Module, text: str, call: ast.AST, errors: frozenset[str]) -> bool:
-    """True if the code of a module wants one of these errors from a call."""
-    if _MAY_WANT.search(text) is None:
-        return False
-    return treatment(path_to(tree, call), _catcher(tuple(errors))) in ("wanted", "answered")
+class WantedErrors:
+    """The calls of a module whose errors are wanted."""
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self._tree, self._text = tree, text
+
+    def wants(self, call: ast.AST, errors: frozenset[str]) -> bool:
+        """True if the code wants one of these errors from a call, or from one call of the function that it is in."""
+        return _MAY_WANT.search(self._text) is not None and self._wants(path_to(self._tree, call), errors, 0)
+
+    def _wants(self, path: Path, errors: frozenset[str], followed: int) -> bool:
+        found = treatment(path, catcher(path, errors))
+        if found is not None or followed == _MAX_FOLLOWED:
+            return found == "wanted" or (found == "answered" and not followed)
+        uses = [path_to(self._tree, use) for use in self._uses(path)]
+        if not followed and _is_job(path) and any(treatment(use, catcher(use, errors)) is not None for use in uses):
+            return True
+        return any(self._wants(use, errors, followed + 1) for use in uses)
+
+    def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
+        """The uses of the innermost function around a node; for a lambda, or lambdas that a loop goes through, those of
+        the names that it gets there."""
+        for depth in range(len(path) - 1, 0, -1):
+            node = path[depth]
+            if isinstance(node, FUNCTIONS) and depth + 1 < len(path) and isinstance(path[depth + 1], ast.stmt):
+                kind = ast.Attribute if isinstance(path[depth - 1], ast.ClassDef) else ast.Name
+                uses = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
+                return uses if len(uses) <= _MAX_USES else []
+            is_gone_through = isinstance(node, _LOOPS) and node.iter is path[-1]  # by `for job in jobs`
+            if isinstance(node, ast.Lambda) or (is_gone_through and isinstance(path[-1], ast.Name)):
+                own = {id(each) for each in walk(_scope_of(path[:depth]))}
+                names = _names_given(path[: depth + 1])
+                return [each for name in names for each in self._loads.get(name, ()) if id(each) in own]
+        return []
+
+    @cached_property
+    def _loads(self) -> dict[str, list[ast.Name | ast.Attribute]]:
+        """The places where a name or an attribute is read, by the name."""
+        found: dict[str, list[ast.Name | ast.Attribute]] = {}
+        for node in walk(self._tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                found.setdefault(last_name(node) or "", []).append(node)
+        return found
 
 
-def _catcher(errors: tuple[str, ...]) -> Catches:
-    """Return a function that tells whether an expression names a class, or several, that cover one of some errors."""
-    return partial(_covers, tuple(getattr(builtins, each) for each in errors if hasattr(builtins, each)))
+def _names_given(around: Path) -> set[str]:
+    """The names of the variables, of an assignment, a loop or the cases of a test, that a lambda becomes."""
+    statement = _statement_of(around)
+    if isinstance(statement, (ast.Assign, *_LOOPS)):
+        return _names_bound(statement)
+    texts = [each for mark in getattr(statement, "decorator_list", ()) for each in walk(mark)]
+    return {name for each in texts if isinstance(each, ast.Constant) for name in re.findall(r"\w+", str(each.value))}
 
 
-def _covers(raised: tuple[type, ...], kind: ast.expr) -> bool:
-    if isinstance(kind, ast.Tuple):
-        return any(_covers(raised, each) for each in kind.elts)
-    name = last_name(kind) or ""
-    cls = getattr(builtins, name, None)
-    if isinstance(cls, type):
-        return any(issubclass(each, cls) for each in raised)
-    is_class = name[:1].isupper() and not name.isupper()  # of somebody's own; `ERRORS` and `self.error` may be any
-    return not is_class and not isinstance(kind, ast.Constant)
+def _is_job(path: Path) -> bool:
+    """True for a lambda that a loop goes through to call it: `for job in (lambda: x.numpy(), ...)`."""
+    around = path[: next((at for at, each in enumerate(path) if isinstance(each, ast.Lambda)), 0)]
+    return isinstance(_statement_of(around), _LOOPS)
 
 
-def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, catches: Catches) -> Treatment | None:
-    """The treatment by the items of a `with` of an error behind them."""
+def _statement_of(path: Path) -> ast.AST | None:
+    return next((each for each in reversed(path) if isinstance(each, ast.stmt)), None)
+
+
+def _scope_of(path: Path) -> ast.AST:
+    return next(each for each in reversed(path) if isinstance(each, (*SCOPES, ast.Module)))
+
+
+def catcher(path: Path, errors: frozenset[str]) -> Catches:
+    """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
+    return partial(_catches, path, tuple(getattr(builtins, each) for each in errors if hasattr(builtins, each)))
+
+
+def _catches(path: Path, raised: tuple[type, ...], kind: ast.expr) -> bool:
+    return any(_covers(each, raised) for each in _meanings(kind, path))
+
+
+def _covers(kind: ast.expr | None, raised: tuple[type, ...]) -> bool:
+    if not isinstance(kind, (ast.Name, ast.Attribute)):
+        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
+    path = path_of(kind) or ""
+    if path.startswith(("self.", "cls.")):
+        return True
+    cls = getattr(builtins, path.removeprefix("builtins."), None)  # those of libraries are others
+    return isinstance(cls, type) and any(issubclass(each, cls) for each in raised)
+
+
+def _meanings(code: ast.expr, path: Path, followed: int = 0) -> Iterator[ast.expr | None]:
+    """Yields the parts of a tuple or a choice, and the values of the names in it; None for what may be anything: a
+    parameter, or what a loop goes through."""
+    if isinstance(code, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
+        for part in ast.iter_child_nodes(code):
+            if isinstance(part, ast.expr) and part is not getattr(code, "test", None):
+                yield from _meanings(part, path, followed)
+        return
+    values = _values_of(code.id, path) if isinstance(code, ast.Name) else []
+    for value in values if followed < _MAX_FOLLOWED else ():
+        if value is None:
+            yield None
+        else:
+            yield from _meanings(value, path, followed + 1)
+    if not values:
+        yield code
+
+
+def _values_of(name: str, path: Path) -> list[ast.expr | None]:
+    """The values of a name in the innermost scope of a path that binds it."""
+    for scope in reversed(path):
+        if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and any(each.arg == name for each in _parameters(scope)):
+            return [None]
+        if isinstance(scope, (*SCOPES, ast.Module)):
+            found = [each for each in statements_of(scope.body) if name in _names_bound(each)]
+            if found:
+                return [each.value if isinstance(each, ast.Assign) else None for each in found]
+    return []
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.arg]:
+    return [each for each in walk(function.args) if isinstance(each, ast.arg)]
+
+
+def _names_bound(statement: ast.AST) -> set[str]:
+    """The names that the targets of an assignment or a loop bind."""
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    return {each.id for target in targets if target is not None for each in walk(target) if isinstance(each, ast.Name)}
+
+
+def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
+    """The treatment by the items of a `with`, and by `stack.enter_context(..)` in it, of an error behind them."""
     in_order = [*statement.items, *statement.body]
-    for item in reversed(in_order[: in_order.index(inner)]):
-        context = item.context_expr if isinstance(item, ast.withitem) else None
-        if context is not None and _expects(context, catches):
+    for each in reversed(in_order[: in_order.index(inner)]):
+        context = each.context_expr if isinstance(each, ast.withitem) else getattr(each, "value", None)
+        if context is None or not (isinstance(each, ast.withitem) or _called(each) == "enter_context"):
+            continue
+        if _expects(context, path, catches):
             return "wanted"
         if isinstance(context, ast.Call) and last_name(context.func) == "suppress" and any(map(catches, context.args)):
             return "wanted" if any(map(_fails, _following(statement.body, inner))) else "dropped"
     return None
 
 
-def _expects(code: ast.expr, catches: Catches) -> bool:
-    """True if a context, a call that runs a function, or a mark is there for an error."""
+def _expects(code: ast.expr, path: Path, catches: Catches) -> bool:
+    """True if a context, a call that runs a function, or a mark is there for an error: itself, by a name that it has,
+    or as a function of the module that is: `with raises_for_grad():`, `check_raises(f)`."""
+    return any(_waits(each, path, catches) for each in _meanings(code, path) if each is not None)
+
+
+def _waits(code: ast.expr, path: Path, catches: Catches) -> bool:
     nodes = list(walk(code))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return any(_is_expecting(node, catches) for node in nodes if id(node) not in called)
+    if any(_is_expecting(node, catches) for node in nodes if id(node) not in called):
+        return True
+    if not isinstance(code, ast.Call):
+        return False
+    is_of_self = isinstance(code.func, ast.Attribute) and path_of(code.func) in (
+        f"self.{code.func.attr}",
+        f"cls.{code.func.attr}",
+    )
+    kind = ast.ClassDef if is_of_self else ast.Module
+    bodies = (node.body for node in path if isinstance(node, kind) and (is_of_self or isinstance(code.func, ast.Name)))
+    functions = (
+        each for body in bodies for each in body if isinstance(each, FUNCTIONS) and each.name == last_name(code.func)
+    )
+    return any(_is_for_errors(each, code, catches) for each in functions)
 
 
 def _is_expecting(node: ast.AST, catches: Catches) -> bool:
@@ -122,15 +255,34 @@ def _is_expecting(node: ast.AST, catches: Catches) -> bool:
     class they wait for any error. Not for `xfail` with a condition or with `strict=False`: that test may pass."""
     if not isinstance(node, ast.Call):
         return isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in ("expectedFailure", "xfail")
-    name, named = last_name(node.func) or "", {keyword.arg: keyword.value for keyword in node.keywords}
+    name, named = last_name(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
     if name == "xfail":
         if "raises" in named:
             return catches(named["raises"])
         strict = named.get("strict")
         return strict.value is True if isinstance(strict, ast.Constant) else not (node.args or "condition" in named)
     kinds = [*node.args[:1], *(named[each] for each in _CLASS_KEYWORDS if each in named)]
-    is_class_given = bool(kinds) and not isinstance(kinds[0], ast.Lambda)
-    return _EXPECTING.search(name) is not None and (not is_class_given or catches(kinds[0]))
+    return name in _EXPECT and (not kinds or catches(kinds[0]))
+
+
+def _is_for_errors(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, catches: Catches) -> bool:
+    """True if a function that is called so waits for an error, or calls its parameter to see whether that raises."""
+    names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+    names = names[1:] if isinstance(call.func, ast.Attribute) else names  # `self`
+    given = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+    given.update(zip(names, call.args, strict=False))
+    given.update((each.arg, each.value) for each in call.keywords if each.arg)
+
+    def catches_given(kind: ast.expr) -> bool:
+        return catches(given.get(kind.id, kind) if isinstance(kind, ast.Name) else kind)
+
+    for node in walk(function):
+        if _is_expecting(node, catches_given):
+            return True
+        is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        if is_called and treatment(path_to(function, node), catches_given) in ("wanted", "answered"):
+            return True
+    return False
 
 
 def _of_handler(
@@ -155,7 +307,18 @@ def _of_handler(
     returns = not after and any(isinstance(each, ast.Return) for each in statements)
     if _is_unused(raised_in, path) or (returns and not is_general):
         return "answered"
-    return "wanted" if any(isinstance(each, ast.Assert) for each in statements) else "dropped"
+    if any(isinstance(each, ast.Assert) or _called(each).startswith("assert") for each in statements):
+        return "wanted"
+    flags = {name for each in statements if not _is_off(each) for name in _names_bound(each)}
+    flags -= {name for each in statements_of(statement.body) for name in _names_bound(each)}
+    around_all = getattr(_scope_of(path[: depth + 1]), "body", [])
+    return "wanted" if any(_asks_for(each, flags) for each in statements_of(around_all)) else "dropped"
+
+
+def _is_off(statement: ast.stmt) -> bool:
+    """True for `x = None`, `x = False` and the like."""
+    value = getattr(statement, "value", None)
+    return isinstance(value, ast.Constant) and not value.value
 
 
 def _following(block: object, statement: ast.AST) -> list[ast.stmt]:
@@ -167,8 +330,35 @@ def _fails(statement: ast.AST) -> bool:
     """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`."""
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
-    call = getattr(statement, "value", None)
-    return isinstance(statement, ast.Raise) or (isinstance(call, ast.Call) and last_name(call.func) == "fail")
+    return isinstance(statement, ast.Raise) or _called(statement) == "fail"
+
+
+def _asks_for(statement: ast.stmt, flags: set[str]) -> bool:
+    """True if a statement fails unless one of some names is true: `assert raised`, `if not raised: raise ..`."""
+    if isinstance(statement, ast.If):
+        return any(map(_fails, statement.body)) and _denies(statement.test) and _reads(statement.test, flags)
+    if isinstance(statement, ast.Assert):
+        return not _denies(statement.test) and _reads(statement.test, flags)
+    is_assertion = _called(statement).startswith("assert") and _called(statement) not in ("assertFalse", "assertIsNone")
+    return is_assertion and _reads(statement, flags)
+
+
+def _denies(test: ast.expr) -> bool:
+    """True for `not x`, `x is None` and the like."""
+    if isinstance(test, ast.Compare):
+        last = test.comparators[-1]
+        return isinstance(test.ops[-1], (ast.Is, ast.Eq)) and isinstance(last, ast.Constant) and not last.value
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def _reads(code: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(each, ast.Name) and each.id in names for each in walk(code))
+
+
+def _called(statement: ast.AST) -> str:
+    """The name of the function that a statement calls."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    return (last_name(call.func) or "") if isinstance(call, ast.Call) else ""
 
 
 def _is_unused(statement: ast.AST, path: Path) -> bool:
@@ -177,8 +367,7 @@ def _is_unused(statement: ast.AST, path: Path) -> bool:
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     names = {each.id if isinstance(each, ast.Name) else None for each in targets}
-    scope = next(each for each in reversed(path) if isinstance(each, (*SCOPES, ast.Module)))
-    nodes = [each for each in walk(scope) if isinstance(each, ast.Name)]
+    nodes = [each for each in walk(_scope_of(path)) if isinstance(each, ast.Name)]
     return None not in names and names.isdisjoint(each.id for each in nodes if isinstance(each.ctx, ast.Load))
 
 
@@ -200,7 +389,5 @@ def _raises_same(handler: ast.ExceptHandler) -> bool:
 def _marks_of(scope: ast.AST) -> list[ast.expr]:
     """The decorators of a function or class, and the `pytestmark` of a class or module."""
     statements = [] if isinstance(scope, FUNCTIONS) else getattr(scope, "body", [])
-    assigned = [
-        each for each in statements if isinstance(each, ast.Assign) and last_name(each.targets[0]) == "pytestmark"
-    ]
+    assigned = [each for each in statements if isinstance(each, ast.Assign) and "pytestmark" in _names_bound(each)]
     return [*getattr(scope, "decorator_list", ()), *(each.value for each in assigned)]
