@@ -196,9 +196,9 @@ def test_a_task_has_limits(ask_here: Ask, tmp_path: Path) -> None:
     failure = ask_here(bare, seconds=0.2).failure
     assert failure is not None
     assert (failure.kind, failure.reason) == ("time", "took more than 0.2 seconds")
-    failure = ask_here(bare, memory=2**27).failure
+    failure = ask_here(bare, memory=2**20).failure
     assert failure is not None
-    assert (failure.kind, failure.reason) == ("memory", "needed more than 128 MiB")
+    assert (failure.kind, failure.reason) == ("memory", "held more than 1 MiB")
     assert ask_here(repository(tmp_path / "other", {"a.py": FLAGGED})).failure is None
 
 

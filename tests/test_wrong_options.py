@@ -36,7 +36,7 @@ WRONG = {
     "check --fix": "unrecognized arguments: --fix; use `tonumpy fix`",
     "chek": "COMMAND: invalid choice: 'chek' (choose from ",
     "--chek": "unrecognized arguments: --chek (see `tonumpy --help`)",
-    "sweep a b --workers few": "--workers: invalid int value: 'few'",
+    "sweep a b --workers 0": "--workers: expected a number above 0, found `0`",
     "sweep a b -- --confidence lo": "--confidence: invalid choice: 'lo'",
     "--print-completion dash": "--print-completion: unknown shell `dash`; known are bash, zsh, tcsh",
 }

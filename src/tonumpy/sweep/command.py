@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tonumpy.sweep.parquet_store import Done, Store
 
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
-_NEEDED = ("distributed", "pyarrow", "tqdm")
+_NEEDED = ("distributed", "pyarrow", "psutil", "tqdm")
 _REFRESH = 2.0  # seconds between two looks at what other runs have written
 _AHEAD = 2  # tasks for each worker, so that none waits for the next
 _RARELY = 30.0  # seconds between two lines of progress where there is no terminal

@@ -26,12 +26,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("output", metavar="OUT", help="the folder for the Parquet data set, new or from an earlier run")
     group = parser.add_argument_group("engine")
-    group.add_argument("--workers", type=int, metavar="N", help="number of processes (default: one per core)")
+    group.add_argument("--workers", type=_count, metavar="N", help="number of processes (default: one per core)")
     group.add_argument(
         "--scheduler", metavar="ADDRESS", help="use the Dask cluster at tcp://... instead of starting one"
     )
     group.add_argument(
-        "--task-timeout", type=float, default=900.0, metavar="SECONDS", help="time limit of a task (default: 900)"
+        "--task-timeout", type=_seconds, default=900.0, metavar="SECONDS", help="time limit of a task (default: 900)"
     )
     group.add_argument(
         "--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="memory limit of a task (default: 4G)"
@@ -44,6 +44,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--html", metavar="FILE", help="write one HTML report over all repositories")
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     group.add_argument("-q", "--quiet", action="store_true", help="show no progress and no summary")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found `{text}`")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found `{text}`")
+    return seconds
 
 
 def _size(text: str) -> int:

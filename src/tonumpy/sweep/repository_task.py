@@ -37,7 +37,6 @@ def main() -> None:
     request: Request = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     start, work = time.monotonic(), os.getcwd()
-    resource.setrlimit(resource.RLIMIT_AS, (request.orders.memory,) * 2)
     try:
         reply = perform(request, work)
     except RepositoryError as error:
@@ -45,7 +44,7 @@ def main() -> None:
     except ConfigError as error:
         reply = _failed("configuration", str(error).replace(f"{os.getcwd()}{os.sep}", ""))
     except MemoryError:
-        reply = _failed("memory", f"needed more than {request.orders.memory / 2**20:.0f} MiB")
+        reply = _failed("memory", "no memory was left")
     except OSError as error:
         reply = _failed("disk", f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
     except Exception as error:

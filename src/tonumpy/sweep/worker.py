@@ -10,11 +10,13 @@ import tempfile
 import threading
 import time
 
-from tonumpy.sweep.messages import Failure, Reply, Request
+import psutil
+
+from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 from tonumpy.text.reading import read_regular
 
 REPLY = "reply"  # the file in the process's folder
-_GLANCE = 0.05  # seconds between two looks at a task
+_GLANCE = 0.05  # seconds between two looks at how much memory a task holds
 stopping = threading.Event()  # set where the command ends before its tasks
 
 
@@ -37,10 +39,9 @@ def run_task(request: Request) -> Reply:
         while process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_GLANCE)
-            if stopping.is_set():
-                return Reply(failure=Failure("engine", "the command ended"))
-            if time.monotonic() - start > request.orders.seconds:
-                return Reply(failure=Failure("time", f"took more than {request.orders.seconds:g} seconds"))
+            failure = _exceeded(request.orders, _memory(process.pid), time.monotonic() - start)
+            if failure is not None:
+                return Reply(failure=failure)
         reply: Reply = pickle.loads(read_regular(os.path.join(work, REPLY)))
     except (OSError, pickle.UnpicklingError):
         return Reply(failure=Failure("died", "its process ended unexpectedly"))
@@ -51,3 +52,21 @@ def run_task(request: Request) -> Reply:
         # Python's own way recurses, and a repository may hold a thousand folders in one another.
         subprocess.run(["rm", "-rf", work], stderr=subprocess.DEVNULL)
     return reply
+
+
+def _exceeded(orders: Orders, memory: int, seconds: float) -> Failure | None:
+    if stopping.is_set():
+        return Failure("engine", "the command ended")
+    if seconds > orders.seconds:
+        return Failure("time", f"took more than {orders.seconds:g} seconds")
+    if memory > orders.memory:
+        return Failure("memory", f"held more than {orders.memory / 2**20:.0f} MiB")
+    return None
+
+
+def _memory(process: int) -> int:
+    try:
+        found: int = psutil.Process(process).memory_info().rss
+    except psutil.Error:
+        return 0
+    return found
