@@ -124,7 +124,8 @@ class Server(LanguageServer):
         if notebook is not None:
             uri = notebook.uri
             addresses = [cell.document for cell in notebook.cells if cell.kind == types.NotebookCellKind.Code]
-        documents = tuple(filter(None, map(self.workspace.text_documents.get, map(unquote, addresses))))
+        found = [self.workspace.text_documents.get(unquote(each)) for each in addresses]
+        documents = tuple(each for each in found if each is not None)
         try:
             return self._check(to_fs_path(uri) or uri, documents, notebook is not None) if documents else None
         except ConfigError as error:
@@ -182,12 +183,12 @@ class Server(LanguageServer):
         """The place in its own document, counted as the editor counts."""
         first = source.cell_at(start.row)[1]
         units = self.workspace.position_codec.client_num_units
-
-        def place(position: Position) -> types.Position:
-            row = min(position.row, len(source.line_starts))
-            return types.Position(row - first, units(source.line(row).rstrip("\r\n")[: position.column - 1]))
-
-        return types.Range(place(start), place(end))
+        places = []
+        for each in (start, end):
+            row = min(each.row, len(source.line_starts))
+            before = source.line(row).rstrip("\r\n")[: each.column - 1]
+            places.append(types.Position(row - first, units(before)))
+        return types.Range(*places)
 
     def actions(self, checked: _Checked, params: types.CodeActionParams) -> list[types.CodeAction]:
         """The repair of each finding in the lines, and that of all safe ones of the document or notebook."""
@@ -266,12 +267,14 @@ def serve() -> bool:
     return server.is_told_to_stop
 
 
-def _of_checked(answer: Callable[[Server, _Checked, Any], object]) -> Callable[[Server, Any], object]:
-    async def answered(ls: Server, params: Any) -> object:  # noqa: ANN401
-        checked = await ls.current(params.text_document.uri)
-        return answer(ls, checked, params) if checked else None
+async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    checked = await ls.current(params.text_document.uri)
+    return ls.actions(checked, params) if checked else []
 
-    return answered
+
+async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    checked = await ls.current(params.text_document.uri)
+    return ls.hover(checked, params) if checked else None
 
 
 def _cells_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
@@ -286,8 +289,8 @@ _ANSWERS: dict[str, Callable[[Server, Any], object]] = {
     types.SHUTDOWN: lambda ls, *_: setattr(ls, "is_told_to_stop", True),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: lambda ls, params: ls.configure(params.settings),
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda ls, _: ls.forget(),
-    types.TEXT_DOCUMENT_CODE_ACTION: _of_checked(Server.actions),
-    types.TEXT_DOCUMENT_HOVER: _of_checked(Server.hover),
+    types.TEXT_DOCUMENT_CODE_ACTION: _actions,
+    types.TEXT_DOCUMENT_HOVER: _hover,
     types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.changed(params.text_document.uri),
     types.TEXT_DOCUMENT_DID_CHANGE: lambda ls, params: ls.changed(params.text_document.uri),
     types.TEXT_DOCUMENT_DID_SAVE: lambda ls, _: ls.forget(),
