@@ -12,7 +12,7 @@ from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.completeness import Complete, complete_candidates
 from tonumpy.detectors.copies import infer_unfinished
 from tonumpy.detectors.flow import sharing_of
-from tonumpy.detectors.gradients import loses_gradient
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.shared_calls import find_sharers

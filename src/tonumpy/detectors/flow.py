@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from tonumpy.detectors.aliases import ON_THE_WAY, Comprehension, Names, Place, Sought, place_of
 from tonumpy.detectors.callees import Callee, Callees
-from tonumpy.detectors.effects import Effects
 from tonumpy.detectors.memory import NOTHING, Reference, References, Sharing, Side, selected, steps_of_index
+from tonumpy.detectors.memory_effects import Effects
 from tonumpy.detectors.shared_calls import side_of
 from tonumpy.detectors.waiting import view_waited_for
 from tonumpy.engine.names.bindings import arguments_of, bound_names, given_to, parameter_names

@@ -8,7 +8,7 @@ from collections.abc import Sequence as Items
 
 from tonumpy.conversions import Conversion
 from tonumpy.detectors.cpu_programs import CpuOnly
-from tonumpy.detectors.gradients import loses_gradient
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.shared_calls import brings_back, copies_in
 from tonumpy.engine.interpreter.frame import Observation

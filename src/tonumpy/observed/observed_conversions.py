@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.gradients import loses_gradient
+from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.torch_transforms import transformed_around

@@ -9,7 +9,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion
-from tonumpy.detectors.gradients import used_by_torch
+from tonumpy.detectors.lost_gradients import used_by_torch
 from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.callbacks import caller_of, named

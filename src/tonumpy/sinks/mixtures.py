@@ -12,7 +12,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
-from tonumpy.detectors.gradients import used_by_torch
+from tonumpy.detectors.lost_gradients import used_by_torch
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.names.module import Module

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from tonumpy.detectors.gradients import MAX_PASSES, parts_that_make, targets_with_values
+from tonumpy.detectors.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
 from tonumpy.observed.sighting import is_near
 from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.frames import tree_of
