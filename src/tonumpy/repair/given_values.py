@@ -29,6 +29,7 @@ _OF_ARRAYS = frozenset(
 )
 _PASSING = frozenset("max min abs list tuple sorted reversed round iter next copy deepcopy".split())
 _TORCH = ("torch", "F", "nn")
+_CONTAINERS = frozenset("list List tuple Tuple Sequence Iterable dict Dict".split())  # the last part is their items
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -193,8 +194,9 @@ def _names_tensor(annotation: ast.expr) -> bool:
     if isinstance(annotation, ast.BinOp):
         return _names_tensor(annotation.left) and _names_tensor(annotation.right)
     if isinstance(annotation, ast.Subscript):  # a container, `Optional[Tensor]` or `Float[Tensor, "n 3"]`
-        together = all if last_name(annotation.value) in ("Optional", "Union") else any
-        return together(map(_names_tensor, indices_of(annotation.slice)))
+        name, parts = last_name(annotation.value), indices_of(annotation.slice)
+        parts = parts[-1:] if name in _CONTAINERS else parts[:1] if name == "Annotated" else parts
+        return (all if name in ("Optional", "Union") else any)(map(_names_tensor, parts))
     return last_name(annotation) in _TENSOR_CLASSES
 
 
