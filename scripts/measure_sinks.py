@@ -4,11 +4,8 @@
 array, and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of
 bfloat16, sparse, and with lists and dicts of these. What users do next is tried too: an artist is drawn, a frame
 printed. Each callable is tried in a process of its own, with limits of time and memory, without the network, and with
-no file outside a temporary folder. Without names it measures every library that is installed. --limit ends a library
-after so many seconds of the processor, its calls by hand and what stands nearest to its own name first; what is left is
-counted. With --check it writes nothing: it tries the calls of the table (every Nth, with --every N) and names those
-that differ. With --operations it tries operators, indices, membership and keys in place of functions:
-sinks/taken/table.json.
+no file outside a temporary folder. Without names it measures every library that is installed. With --check it
+writes nothing: it tries the calls of the table (every Nth, with --every N) and names those that differ.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ import inspect
 import json
 import os
 import re
-import resource
 import sys
 import tempfile
 import time
@@ -43,7 +39,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 import torch  # noqa: E402
 from accelerator import register  # noqa: E402
-from sink_trials import operations  # noqa: E402
 from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
@@ -85,20 +80,14 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def measure(library: Library, folder: Path, limit: float) -> list[Row]:
+def measure(library: Library, folder: Path) -> list[Row]:
     """The rows of all callables."""
     rows: list[Row] = []
     known: set[str] = set()
     jobs = list(_jobs(library, known, folder))
-    if limit:
-        by_hand = {call for call, _ in library.trials}
-        jobs.sort(key=lambda job: (job[0] not in by_hand, "#" not in job[0], job[0].count(".")))
     start = time.monotonic()
     for number, (name, aliases, work, seconds) in enumerate(jobs):
-        if limit and _seconds_of_children() > limit:
-            rows.append({"left": name})
-            continue
-        found = forked(work, min(seconds, limit / 5) if limit else seconds, folder)
+        found = forked(work, seconds, folder)
         methods = [row for row in found if row.get("code")]
         if any(row["accepts"] for row in methods):  # else the object is an empty one, of an abstract class
             known |= {row["code"] for row in methods}
@@ -106,11 +95,6 @@ def measure(library: Library, folder: Path, limit: float) -> list[Row]:
         if number % 50 == 0 or number == len(jobs) - 1:
             print(f"{library.root}: {number + 1} of {len(jobs)}, {time.monotonic() - start:.0f} s", file=sys.stderr)
     return rows
-
-
-def _seconds_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _jobs(library: Library, known: set[str], folder: Path) -> Iterator[Job]:
@@ -141,12 +125,7 @@ def main() -> int:
     parser.add_argument("libraries", nargs="*", help="by the names that they are imported by")
     parser.add_argument("--check", action="store_true", help="name the rows that differ, exit 1 if there are any")
     parser.add_argument("--every", type=int, default=1, help="with --check: only every Nth row")
-    parser.add_argument("--limit", type=float, default=0, help="seconds of the processor for each library")
-    parser.add_argument("--operations", action="store_true", help="what is no call of a function that converts, alone")
     arguments = parser.parse_args()
-    if arguments.operations:
-        operations.write()
-        return 0
     libraries = [library_of(name) for name in arguments.libraries] or list(filter(is_installed, LIBRARIES))
     torch.set_num_threads(1)
     register()
@@ -175,7 +154,7 @@ def main() -> int:
             names = differing(library, table, arguments.every, folder)
             print("\n".join(names))
             os._exit(1 if names else 0)
-        rows = measure(library, folder, arguments.limit)
+        rows = measure(library, folder)
         modules = modules_of(library.root, library.modules, library.walks)
         path_of(library).write_text(written(library, versions, rows, modules), "utf-8")
         os._exit(0)

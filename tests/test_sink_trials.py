@@ -1,4 +1,4 @@
-"""What scripts/sink_trials say of functions whose behaviour is known: refused at once, later, or answered otherwise."""
+"""What scripts/sink_trials say of functions whose behaviour is known: refused at once or later."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
 
 from devices import unavailable  # noqa: E402
 from sink_trials.calls import Call  # noqa: E402
-from sink_trials.differences import difference  # noqa: E402
 from sink_trials.outcomes import Trier  # noqa: E402
-from sink_trials.table import table_of, texts_of  # noqa: E402
+from sink_trials.table import texts_of  # noqa: E402
 from sink_trials.trial import measured  # noqa: E402
 
 pytestmark = pytest.mark.skipif(unavailable("toy") is not None, reason="tensors of every sort are tried")
@@ -64,38 +63,3 @@ def test_what_raises_for_every_tensor_in_what_users_do_next() -> None:
         return None
 
     assert _texts(Kept, typed) == ["value:0 tensor^!AttributeError (v)"]
-
-
-def test_what_gives_something_else_in_silence() -> None:
-    class Library:
-        root, plain, things, trials, takes_cuda, unless = "lib", False, (), (), "", ()
-
-    def texts(a: Any) -> object:  # noqa: ANN401
-        return [str(each) for each in a]
-
-    trier = Trier(lambda: texts)
-    row = {**measured("lib.f", texts, trier, [Call.parse("(v)")]), "aliases": []}
-    functions, others, counts = table_of(Library, [row])
-    assert functions == {}
-    assert others == {"f": [f"a:0 {way} text (v)" for way in ("tensor", "items", "records")]}
-    assert counts["other"] == 1
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "word"),
-    [
-        (torch.zeros(2), np.zeros(2), "tensor"),
-        ([torch.zeros(2)], [np.zeros(2)], "tensor"),
-        (np.array([torch.zeros(()), None], dtype=object), np.zeros(2), "objects"),
-        (np.zeros(2), np.zeros(3), "shape"),
-        (np.zeros(2), np.ones(2), "values"),
-        (np.zeros(2, "f4"), np.zeros(2), ""),
-        ("tensor(1.)", "1.0", "text"),
-        (b"1", b"2", "picture"),
-        ((1, "a"), (1, "b"), "text"),
-        ({"a": 1}, {"a": 2}, "values"),
-        (object(), object(), ""),
-    ],
-)
-def test_in_what_two_results_differ(one: object, other: object, word: str) -> None:
-    assert difference(one, other) == word

@@ -22,7 +22,7 @@ SECONDS = 3.0  # of search, of the processor
 MAX_CALLS = 3  # that are measured, of those that work
 _MAX_OPTIONAL = 14  # parameters with a default that are tried
 # Those that are tried first: traces of plotly have seventy parameters in the order of the alphabet.
-DATA = frozenset("data x y z values lat lon theta a b c i j k u v w open high low close".split())
+_DATA = frozenset("data x y z values lat lon theta a b c i j k u v w open high low close".split())
 # Where the result goes, where nobody puts a tensor, and what an array stands for by its dtype.
 _NOT_TRIED = ("out", "like", "dst", "dtype")
 
@@ -242,7 +242,7 @@ def _with_optional(base: Call | None, parameters: list[Parameter], works: Run) -
             yield call
     kinds = (_ONE, inspect.Parameter.KEYWORD_ONLY)
     optional = [each.name for each in parameters if each.kind in kinds and each.name not in given]
-    optional = sorted(optional, key=lambda name: name not in DATA)[:_MAX_OPTIONAL]
+    optional = sorted(optional, key=lambda name: name not in _DATA)[:_MAX_OPTIONAL]
     near = [base.text_at(slot) for slot in base.slots[:1]]
     letters = list(dict.fromkeys([*near, *({"m": "lr", "x": "y"}.get(near[0], "") if near else ""), *"vmsuixgpc"]))
     lonely = []

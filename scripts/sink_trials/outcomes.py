@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from sink_trials.calls import Call
-from sink_trials.differences import difference, same
+from sink_trials.differences import same
 from sink_trials.later import Step
 from sink_trials.values import ARRAYS, SORTS, WAYS, evaluated, tensors_of, variants
 
@@ -61,22 +61,19 @@ class TooLongError(BaseException):
 class Outcome(NamedTuple):
     """Of one way to give a tensor at one argument. `refused`: letters of the sorts that are refused; `untried`: those
     of which the array has none. `never`: the name of what every tensor raises. `is_same`: it gives what the array
-    gives. `later`: the call takes it, and what users do next with the result raises. `other`: in what the result of
-    a tensor that nothing refuses differs from that of the array; see differences.py. `of_kind`: what every tensor
+    gives. `later`: the call takes it, and what users do next with the result raises. `of_kind`: what every tensor
     raises names its type, not its values. `lasts`: what users do next works with arrays. `errors`: pairs of a letter
-    and an error where that is not NumPy's; `words`: what is said then. `takes_all`: nothing is converted."""
+    and an error where that is not NumPy's; `words`: what is said then."""
 
     refused: str
     untried: str
     never: str
     is_same: bool
     later: bool = False
-    other: str = ""
     of_kind: bool = False
     lasts: bool = True
     errors: tuple[tuple[str, str], ...] = ()
     words: str = ""
-    takes_all: bool = False
 
 
 def _sorts_of(letters: str) -> list[str]:
@@ -161,8 +158,7 @@ class Trier:
         found = self._refusal(call, slot, given, later=True) if lasts else None
         if found is not None and (found.never or found.refused):
             return found._replace(later=True)
-        other = self._difference(call, slot, given, lasts)
-        return outcome._replace(other=other, lasts=lasts or self._step is None)
+        return outcome._replace(lasts=lasts or self._step is None)
 
     def told_by(self, call: Call, slot: int | str, way: str, outcome: Outcome) -> Outcome:
         """An outcome of a call beside an option, with the errors that are raised without it."""
@@ -207,7 +203,7 @@ class Trier:
                 return None
             return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error), words=_words_of(error))
         if all(self.works(call, slot, of(sort), later) for sort in _HARDEST if tensors_of(array, sort)):
-            return Outcome("", "", "", True, takes_all=len(tensors_of(array, "grad")) > 0)
+            return Outcome("", "", "", True)
         tried = {sort: range(len(tensors_of(array, sort))) for sort in _WORDS}
         errors = {sort: [self.error(call, slot, of(sort, number), later) for number in tried[sort]] for sort in tried}
         refused = {sort: each[-1] for sort, each in errors.items() if each and _are_refusals(each, _WORDS[sort])}
@@ -230,17 +226,6 @@ class Trier:
         plain = self._seeded(call, slot, lambda array: given(tensors_of(array, "plain")[0]), later)
         return plain, self._seeded(call, slot, self._of_equal(given), later)
 
-    def _difference(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
-        """Return nothing where the array itself gives something else each time."""
-        try:
-            found = difference(*self._pair(call, slot, given, later))
-            if not found:
-                return ""
-            again = self._seeded(call, slot, self._of_equal(given), later)
-            return "" if difference(again, self._seeded(call, slot, self._of_equal(given), later)) else found
-        except (Exception, TooLongError, SystemExit):
-            return ""
-
     def _seeded(self, call: Call, slot: int | str, given: Given, later: bool) -> object:
         np.random.seed(0)
         random.seed(0)
@@ -255,15 +240,13 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
         return outcomes[0]
     working = [each for each in working if each.lasts] or working
     later = all(each.later for each in working if each.refused)
-    other = next((each.other for each in working if each.other), "")
     refused = "".join(letter for letter in LETTERS.values() if any(letter in each.refused for each in working))
     untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
     is_same = all(each.is_same for each in working if each.refused)
     lasts = any(each.lasts for each in working)
-    takes_all = all(each.takes_all for each in working)
-    found = Outcome(refused, untried, "", is_same, bool(refused) and later, "" if refused else other, lasts=lasts)
+    found = Outcome(refused, untried, "", is_same, bool(refused) and later, lasts=lasts)
     first = next((each for each in working if each.errors), found)
-    return found._replace(errors=first.errors, words=first.words, takes_all=takes_all)
+    return found._replace(errors=first.errors, words=first.words)
 
 
 def is_of_kind(error: BaseException) -> bool:

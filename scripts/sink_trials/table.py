@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from sink_trials.calls import DATA
 from sink_trials.outcomes import LETTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from sink_trials.libraries import Library
     from sink_trials.trial import Row
@@ -34,60 +33,30 @@ def path_of(library: Library) -> Path:
 
 
 def written(library: Library, versions: str, rows: list[Row], modules: list[str]) -> str:
-    functions, others, counts = table_of(library, rows)
-    head: dict[str, object] = {"measured": versions, "counts": counts, "modules": modules}
-    taking = [name for name in taking_all(library, rows) if name not in functions]
-    if taking:
-        head["takes"] = taking  # tensors of every sort, and converts none
-    counts["takes"] = len(taking)
+    head: dict[str, object] = {"measured": versions, "modules": modules}
     if library.by_hand:
         head["by hand"] = library.by_hand
     lines = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
-    lines += [f'"others": {_one_a_line(others)}'] if others else []
-    return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(functions)}']) + "\n}\n"
-
-
-def taking_all(library: Library, rows: list[Row]) -> list[str]:
-    """The functions that take what NumPy refuses, wherever they take an array for data."""
-    found = []
-    for row in _merged(rows, Counter()):
-        outcomes = [
-            outcome
-            for place, ways in row["found"].items()
-            for outcome in ways.get("tensor", ())
-            if json.loads(place)[0] in DATA or f"{json.loads(place)[0]}=" not in outcome[0]
-        ]
-        if outcomes and all(outcome[11] and not outcome[6] for outcome in outcomes):
-            found.append(row["name"].removeprefix(f"{library.root}."))
-    return sorted(found)
+    return "{\n" + ",\n".join([*lines, f'"functions": {_one_a_line(table_of(library, rows))}']) + "\n}\n"
 
 
 def _one_a_line(entries: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries)) + "\n}"
 
 
-def table_of(
-    library: Library, rows: list[Row]
-) -> tuple[dict[str, list[str] | str], dict[str, list[str]], dict[str, int]]:
-    """The lines of the functions; what gives something else for a tensor in silence; and how many there are."""
+def table_of(library: Library, rows: list[Row]) -> dict[str, list[str] | str]:
+    """The lines of the functions."""
     functions: dict[str, list[str] | str] = {}
-    others: dict[str, list[str]] = {}
     methods: dict[str, dict[str, tuple[list[str], bool]]] = {}
-    counts: Counter[str] = Counter(tried=0, accept=0, grad=0, device=0, bfloat16=0, sparse=0, every=0, unfinished=0)
     things = {f"{library.root}.{thing.name}" for thing in library.things if thing.is_first}
     asked = {call.partition("(")[0] for call, _ in library.trials}
-    for row in _merged(rows, counts):
-        counts["tried"] += 1
-        counts["accept"] += row["accepts"]
+    for row in _merged(rows):
         entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
         if library.takes_cuda and re.match(library.takes_cuda, row["name"].removeprefix(f"{library.root}.")):
             entry = [text for each in entry if (text := _but_for_devices(each))]
-        _count(entry, counts)
         if option := dict(library.unless).get(row["name"].removeprefix(f"{library.root}.")):
             entry = [each.replace(" (", f" ?{option} (", 1) for each in entry]
         name = row["name"].removeprefix(f"{library.root}.")
-        if differing := list(_others_of(row["found"])):
-            others[name] = differing
         if "#" in name:
             owner, _, method = name.partition("#")
             full = f"{library.root}.{owner}"
@@ -99,35 +68,14 @@ def table_of(
                 functions[alias.removeprefix(f"{library.root}.")] = name
     for method, owners in methods.items():
         functions.update(of_methods(method, owners, [thing.name for thing in library.things if thing.is_first]))
-    counts["other"] = len(others)
-    return functions, others, dict(counts)
+    return functions
 
 
-def _others_of(found: dict[str, dict[str, list[list[Any]]]]) -> Iterator[str]:
-    """Yield each parameter at which tensors are taken, and then another result comes out: `a:0 items objects (v)`.
-
-    Not where that is a tensor, which the array would not give: who gives tensors mostly wants that. Nor of options that
-    are not made for arrays: anything may stand in a title."""
-    for place, ways in found.items():
-        name, position = json.loads(place)
-        option = re.compile(rf"[ (]{re.escape(name or '')}=")
-        for way, tried in ways.items():
-            outcomes = [each for each in tried if name in DATA or not option.search(each[0])]
-            words = {each[6] for each in outcomes if not each[3]}
-            if words and not words & {"", "tensor"}:
-                where = f"{name or ''}:{'' if position is None else position}"
-                yield f"{where} {way} {min(words)} {next(each[0] for each in outcomes if each[6] == min(words))}"
-
-
-def _merged(rows: list[Row], counts: Counter[str]) -> list[Row]:
+def _merged(rows: list[Row]) -> list[Row]:
     """Make one row a name: a call that is written by hand stands beside those that are found."""
     merged: dict[str, Row] = {}
     for row in rows:
-        if "left" in row:
-            counts["left"] += 1
-            continue
         if "unfinished" in row:
-            counts["unfinished"] += 1
             continue
         known = merged.setdefault(row["name"], {"name": row["name"], "accepts": False, "found": {}, "aliases": []})
         known["accepts"] |= row["accepts"]
@@ -181,7 +129,7 @@ def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterab
             if word:
                 words.append(word)
                 calls.append(outcomes[0][0])
-                said += [each[10] for each in outcomes if each[10] and ("!" in word or "@" in word)]
+                said += [each[9] for each in outcomes if each[9] and ("!" in word or "@" in word)]
         if words:
             place = f"{name or ''}:{'' if position is None else position}"
             yield f"{place} {' '.join(words)} {calls[0]}{f' | {said[0]}' if said else ''}"
@@ -211,8 +159,8 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     """What all calls agree on; one that takes no tensor at all says nothing beside one that does, nor a single number
     beside arrays, nor a call after which arrays do not last beside one after which they do."""
     outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
-    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or any(each[7:8])]
-    outcomes = [each for each in outcomes if all(each[8:9])] or outcomes
+    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or each[6]]
+    outcomes = [each for each in outcomes if each[7]] or outcomes
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]
@@ -249,7 +197,7 @@ def _own_errors(refused: str, outcomes: list[list[Any]]) -> str:
     found: dict[str, str] = {}
     for letter in refused:
         saying = [each for each in outcomes if letter in each[1]]
-        names = {dict(each[9]).get(letter, "") for each in saying}
+        names = {dict(each[8]).get(letter, "") for each in saying}
         if len(names) == 1 and (name := names.pop()):
             found[name] = found.get(name, "") + letter
     return f"@{','.join(f'{name}:{letters}' for name, letters in found.items())}" if found else ""
@@ -260,15 +208,3 @@ def _is_refused(letter: str, outcomes: list[list[Any]]) -> bool:
     if tried:
         return all(letter in each[1] for each in tried)
     return letter != "d" and _is_refused("d", outcomes)  # integers have no grad: they are converted as others are
-
-
-def _count(entry: list[str], counts: Counter[str]) -> None:
-    words = [word for text in entry for word in text.partition(" (")[0].split()[1:]]
-    refused = {letter for word in words if "!" not in word for letter in _sorts_of(word)}
-    for name, letter in LETTERS.items():
-        counts[name] += letter in refused
-    counts["every"] += any("!" in word for word in words)
-
-
-def _sorts_of(word: str) -> str:
-    return word.partition("@")[0].partition("=")[2] or ALL
