@@ -1,6 +1,8 @@
 """Writes knowledge/torch_api.json, what each public name of torch returns, by calling the installed torch.
 
-It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic.
+It takes some two minutes, needs numpy and expecttest besides torch, and is deterministic. What the layers of torch.nn
+return, which functions keep a layout that NumPy lacks, and what the members of torch.distributions give was measured
+with torch 2.13 and is kept as it stands in the file: a line for a new layer is written by hand.
 """
 
 import argparse
@@ -10,30 +12,23 @@ import json
 import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import torch
 from torch_calls import Observation, Recorder, attribute_reads, database_calls
 from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls, is_tensor
 from torch_generated_calls import generated_calls
-from torch_layouts import keeping_layout
-from torch_modules import ModuleClaims, distribution_calls, modules
 from torch_names import canonical_names, public_attributes
 from torch_stubs import plain_keywords, signatures
 
 TARGET = Path(__file__).parent.parent / "src/tonumpy/engine/knowledge/torch_api.json"
 
+_DISTRIBUTIONS = "torch.distributions."
 Observations = dict[str, collections.Counter[Observation]]
 
 
-class Measurements(NamedTuple):
-    observations: Observations
-    modules: dict[str, ModuleClaims]
-    keeping_layout: tuple[str, ...]
-
-
-def measure() -> Measurements:
+def measure() -> Observations:
     """Every call that can be made, the same ones counted together."""
     torch.set_num_threads(1)
     # One call seeds as often as it has samples, and for each accelerator torch would note the stack of who did.
@@ -41,20 +36,21 @@ def measure() -> Measurements:
         return _measure()
 
 
-def _measure() -> Measurements:
+def _measure() -> Observations:
     recorder = Recorder()
     observations: Observations = collections.defaultdict(collections.Counter)
-    for observation in itertools.chain(database_calls(recorder), attribute_reads(), distribution_calls()):
+    for observation in itertools.chain(database_calls(recorder), attribute_reads()):
         observations[observation.name][observation] += 1
     # The database calls factories with every keyword given, and never plainly.
     enough = {name for name, seen in observations.items() if all(o.input_devices for o in seen)}
     for observation in generated_calls(recorder, signatures(recorder.names), enough):
         observations[observation.name][observation] += 1
-    return Measurements(dict(observations), modules(), keeping_layout())
+    return dict(observations)
 
 
-def api(measurements: Measurements) -> dict[str, Any]:
-    observations = measurements.observations
+def api(observations: Observations) -> dict[str, Any]:
+    kept = json.loads(TARGET.read_text("utf-8"))
+    distributions = {name: entry for name, entry in kept["callables"].items() if name.startswith(_DISTRIBUTIONS)}
     names, aliases = canonical_names()
     overloads = signatures(names)
     claims = {name: claims_of(name, list(seen), overloads.get(name, ())) for name, seen in observations.items()}
@@ -64,7 +60,8 @@ def api(measurements: Measurements) -> dict[str, Any]:
         if guessed is not None:
             claims[name] = guessed
     given = itertools.chain.from_iterable(o.given for seen in observations.values() for o in seen)
-    tensors = {place for place, what in given if is_tensor(what)}
+    # `alpha` is given a tensor by distributions alone, of which nothing is measured here.
+    tensors = {"alpha", *(place for place, what in given if is_tensor(what))}
     attributes = {
         name: _attribute(claims.pop(f"torch.Tensor.{name}"))
         for name in public_attributes()
@@ -76,10 +73,10 @@ def api(measurements: Measurements) -> dict[str, Any]:
         "torch": torch.__version__.partition("+")[0],
         "aliases": {alias: name for alias, name in aliases.items() if name in claims},
         "attributes": {name: _trimmed(each) for name, each in attributes.items() if each.kind != "NoneType"},
-        "modules": {name: _trimmed(each) for name, each in measurements.modules.items()},
+        "modules": kept["modules"],
         "plain_keywords": plain,
-        "keeping_layout": measurements.keeping_layout,
-        "callables": {name: _entry(each, plain) for name, each in claims.items()},
+        "keeping_layout": kept["keeping_layout"],
+        "callables": {name: _entry(each, plain) for name, each in claims.items()} | distributions,
     }
 
 
@@ -140,14 +137,14 @@ def main() -> None:
     arguments = parser.parse_args()
     kept: Path | None = arguments.observations
     if kept is not None and kept.exists():
-        measurements = Measurements(*pickle.loads(kept.read_bytes()))
+        observations = pickle.loads(kept.read_bytes())
     else:
-        measurements = measure()
+        observations = measure()
         if kept is not None:
-            kept.write_bytes(pickle.dumps(tuple(measurements)))
-    arguments.target.write_text(dump(api(measurements)))
-    calls = sum(sum(seen.values()) for seen in measurements.observations.values())
-    print(f"{arguments.target}: {len(measurements.observations)} names from {calls} calls")
+            kept.write_bytes(pickle.dumps(observations))
+    arguments.target.write_text(dump(api(observations)))
+    calls = sum(sum(seen.values()) for seen in observations.values())
+    print(f"{arguments.target}: {len(observations)} names from {calls} calls")
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ def test_no_call_breaks_a_claim(observations: Path, monkeypatch: pytest.MonkeyPa
     if not observations.exists():
         pytest.fail("test_facts_regenerate_to_the_byte makes the observations and did not")
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    measured: dict[str, Counter[Any]] = pickle.loads(observations.read_bytes())[0]
+    measured: dict[str, Counter[Any]] = pickle.loads(observations.read_bytes())
     calls, claims, names = 0, 0, 0
     broken = []
     for name, seen in measured.items():
@@ -182,7 +182,7 @@ def test_no_call_breaks_a_claim(observations: Path, monkeypatch: pytest.MonkeyPa
 def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fact of `torch.add` turned into its opposite is broken by a call."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    seen = pickle.loads(observations.read_bytes())[0]["torch.add"]
+    seen = pickle.loads(observations.read_bytes())["torch.add"]
     add = function("torch.add")
     assert add is not None
     assert not [what for call in seen for what in broken_by(add, call)]
@@ -201,7 +201,7 @@ def test_a_false_claim_is_seen(observations: Path, monkeypatch: pytest.MonkeyPat
         assert [what for call in seen for what in broken_by(lie, call)], false
     for lie in (add._replace(plain_from=1), add._replace(gradless=(1,))):
         assert [what for call in seen for what in broken_by(lie, call)]
-    everything = pickle.loads(observations.read_bytes())[0]
+    everything = pickle.loads(observations.read_bytes())
     for name, false in (("torch.sum", {"may_reduce": False}), ("torch.searchsorted", {"plain": ("sorter",)})):
         known = function(name)
         assert known is not None

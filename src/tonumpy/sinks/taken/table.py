@@ -1,8 +1,9 @@
 """Reads what operators, indices, membership, keys and functions make of a tensor that stands for its values.
 
 table.json says it, each line measured with the versions that it names: a tensor held against the equal array. An
-operation is a line as `"a == t": "number=false tensor=false (Series)"`: what was given (`one`: a tensor of one element),
-the word for what came out, and the objects that do so. A function has a line for each parameter, `data:0 items=objects`.
+operation is a line as `"a == t": "number=false tensor=false (Series)"`: what was given (`one`: a tensor of one
+element), the word for what came out, and the objects that do so. A function has a line for each parameter, `data:0
+items=objects`.
 """
 
 from __future__ import annotations
