@@ -103,11 +103,11 @@ def test_a_line_that_is_nested_too_deeply(opening: str) -> None:
 # encodings
 
 
-@pytest.mark.parametrize("codec", "rot13 rot_13 hex base64 bz2 zlib uu quopri punycode idna undefined".split())
+@pytest.mark.parametrize("codec", "rot13 rot_13 hex base64 bz2 zlib uu quopri undefined".split())
 def test_what_is_no_encoding_of_a_file(codec: str) -> None:
     with pytest.raises(SourceError) as caught:
         check_source(f"# coding: {codec}\n{CALL}".encode())
-    assert caught.value.reason == f"unknown encoding in the coding cookie: {codec}"
+    assert caught.value.reason.startswith("cannot be decoded as")
     assert caught.value.position == Position(1, 1)
 
 

@@ -7,6 +7,7 @@ IPython understands is replaced row by row (see magics.py), what is no Python by
 from __future__ import annotations
 
 import ast
+import codecs
 import json
 import re
 from bisect import bisect_right
@@ -54,7 +55,8 @@ class Notebook(Source):
     """
 
     def __init__(self, data: bytes, filename: str) -> None:
-        super().__init__(data, filename, "utf-8")  # a coding cookie means nothing in JSON
+        # A coding cookie means nothing in JSON.
+        super().__init__(data, filename, "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8")
         self._read(self.text)
 
     @classmethod
@@ -235,7 +237,7 @@ class Notebook(Source):
             at = start if edit.start == edit.end else self._offset_in_document(part, edit.end, is_end=True)
         document = "".join((*pieces, self._document[at:]))
         after = Notebook.from_document(document, self.filename)
-        after.has_bom = self.has_bom
+        after.encoding = self.encoding
         after.tree  # noqa: B018 which blanks the cells that cannot be parsed
         if after.text != text or _without_sources(document) != _without_sources(self._document):
             reason = "the notebook does not hold the new code"

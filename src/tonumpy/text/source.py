@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import codecs
+import io
 import re
 import sys
+import tokenize
 import warnings
 from bisect import bisect_left, bisect_right
 from functools import cached_property
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
     from tonumpy.findings import Edit, Explanation, Finding, Ground
 
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-# Codecs of Python that are for other things than files of text: for bytes, for single names on the net, for nothing.
-_NO_ENCODINGS = frozenset("rot-13 hex base64 bz2 zlib uu quopri punycode idna undefined".split())
-_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 MAX_LENGTH = 4_000_000
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+")
@@ -50,18 +47,16 @@ class Source:
     def __init__(self, data: bytes, filename: str, encoding: str | None = None) -> None:
         self.filename = filename
         self.data: bytes | None = data
-        self.has_bom = data.startswith(codecs.BOM_UTF8)
-        if self.has_bom:
-            data = data[len(codecs.BOM_UTF8) :]
-        self.encoding = encoding or declared_encoding(data, filename, self.has_bom)
+        self.encoding = encoding or declared_encoding(data, filename)
         try:
             self.text = data.decode(self.encoding)
         except UnicodeDecodeError as error:
-            row = data.count(b"\n", 0, error.start) + 1
-            column = error.start - data.rfind(b"\n", 0, error.start)
-            reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{data[error.start]:02x})"
+            read = error.object  # without the mark of the byte order
+            row = read.count(b"\n", 0, error.start) + 1
+            column = error.start - read.rfind(b"\n", 0, error.start)
+            reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{read[error.start]:02x})"
             raise SourceError(filename, reason, Position(row, column)) from error
-        except UnicodeError as error:  # which only some codecs raise, and without a place
+        except (LookupError, UnicodeError) as error:  # a codec of Python's that is for something else than text
             reason = f"cannot be decoded as {self.encoding}: {error}"
             raise SourceError(filename, reason, Position(1, 1)) from error
 
@@ -70,7 +65,7 @@ class Source:
         """Make a source of a text that a host (flake8) has already decoded and perhaps parsed."""
         source = cls.__new__(cls)
         source.filename, source.data, source.text = filename, None, text
-        source.encoding, source.has_bom = "utf-8", False
+        source.encoding = "utf-8"
         if tree is not None:
             source.__dict__["tree"] = tree
         return source
@@ -112,7 +107,7 @@ class Source:
 
     def encode(self, text: str) -> bytes:
         """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""
-        return (codecs.BOM_UTF8 if self.has_bom else b"") + text.encode(self.encoding)
+        return text.encode(self.encoding)
 
     @property
     def survives_encoding(self) -> bool:
@@ -166,11 +161,7 @@ class Source:
 
     def rows_with(self, needle: str) -> list[int]:
         """The rows (from 1, ascending) that hold a text, or begin to."""
-        rows, at = [], self.text.find(needle)
-        while at != -1:
-            rows.append(bisect_right(self.line_starts, at))
-            at = self.text.find(needle, at + 1)
-        return rows
+        return [bisect_right(self.line_starts, match.start()) for match in re.finditer(re.escape(needle), self.text)]
 
     def rows_with_name(self, name: str) -> list[int]:
         """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
@@ -238,33 +229,18 @@ class Source:
         return start if found else None
 
 
-def declared_encoding(data: bytes, filename: str, has_bom: bool) -> str:
+def declared_encoding(data: bytes, filename: str) -> str:
     """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
-    for row, line in enumerate(data.split(b"\n", 2)[:2], 1):
-        match = _COOKIE.match(line)
-        if match:
-            name = match[1].decode("ascii", "replace")
-            try:
-                found = codecs.lookup(name).name
-                if found in _NO_ENCODINGS:
-                    raise LookupError(name)
-            except (LookupError, ValueError) as error:
-                reason = f"unknown encoding in the coding cookie: {name}"
-                raise SourceError(filename, reason, Position(row, 1)) from error
-            if has_bom and found != "utf-8":
-                raise SourceError(filename, f"the byte order mark says utf-8, the cookie {name}", Position(row, 1))
-            return found
-        if not _BLANK.match(line.rstrip(b"\r")):
-            break
-    return "utf-8"
+    try:
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        if "missing" in error.msg:  # the first lines are no UTF-8: to decode them tells where
+            return "utf-8"
+        raise SourceError(filename, f"cannot be decoded: {error.msg}", Position(1, 1)) from error
 
 
 def parse(text: str, filename: str) -> ast.Module:
     """ast.parse with every way in which it can fail turned into a SourceError."""
-    if "\0" in text:  # Python's own error for it has no place, and its type and text differ from version to version
-        offset = text.index("\0")
-        place = Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
-        raise SourceError(filename, "cannot be parsed: source code cannot contain null bytes", place)
     try:
         # A tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse).
         with Paused(), warnings.catch_warnings():
@@ -274,7 +250,7 @@ def parse(text: str, filename: str) -> ast.Module:
         place = Position(error.lineno or 1, error.offset or 1)
         running = ".".join(map(str, sys.version_info[:2]))  # the file may be for a newer one
         raise SourceError(filename, f"cannot be parsed: {error.msg} (Python {running})", place) from error
-    except ValueError as error:  # a lone surrogate, which a text that was never bytes may hold
+    except ValueError as error:  # a null byte, or a lone surrogate, which a text that was never bytes may hold
         raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
     except (RecursionError, MemoryError) as error:
         note_cut_file(filename)
