@@ -169,7 +169,7 @@ def with_device_lines(judgements: list[Judgement], module: Module, sharing: Call
 
 
 def _is_of_choice(judgement: Judgement) -> bool:
-    return judgement.conversion is not None and CHOSEN in judgement.finding.message and not judgement.is_hidden
+    return judgement.conversion is not None and CHOSEN in judgement.finding.message
 
 
 def _key(conversion: Conversion | ImplicitConversion) -> tuple[int, int]:

@@ -30,15 +30,11 @@ _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or w
 
 
 class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree.
-
-    `is_hidden`: it is less sure than what was asked for, and is only counted.
-    """
+    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
 
     finding: Finding
     conversion: Conversion | ImplicitConversion | None
     operations: tuple[Operation, ...]
-    is_hidden: bool = False
 
 
 def as_the_code_around_has_it(judgements: list[Judgement], module: Module) -> list[Judgement]:

@@ -53,14 +53,12 @@ class Fixed(NamedTuple):
     """The result of a fix: the new text, the findings that it repaired and those that are left in the new text.
 
     `is_settled`: another fix would change nothing. A repaired finding has its place in the text that it was found in.
-    `hidden` is how many possible findings are not told, where only certain ones were asked for.
     """
 
     text: str
     applied: list[Finding]
     remaining: list[Finding]
     is_settled: bool = True
-    hidden: int = 0
 
 
 def check(source: Source, settings: Settings, project: Project) -> list[Finding]:
@@ -68,26 +66,12 @@ def check(source: Source, settings: Settings, project: Project) -> list[Finding]
 
     Their places are those in the text; `source.placed` makes them those that a user knows.
     """
-    return [judgement.finding for judgement in _judge(source, settings, project) if not judgement.is_hidden]
-
-
-def check_and_count(source: Source, settings: Settings, project: Project) -> tuple[list[Finding], int]:
-    """Return the findings, and how many possible ones are hidden where certain ones alone are asked for; `noqa`
-    comments are considered in that number."""
-    judged = _judge(source, settings, project)
-    return [each.finding for each in judged if not each.is_hidden], _count_hidden(source, judged)
-
-
-def _count_hidden(source: Source, judged: list[Judgement]) -> int:
-    """The number of conversions of which only what is hidden would be told."""
-    told = {each.finding.start for each in judged if not each.is_hidden}
-    hidden = [each.finding for each in judged if each.is_hidden and each.finding.start not in told]
-    return len(suppress(source, hidden)) if hidden else 0
+    return [judgement.finding for judgement in _judge(source, settings, project)]
 
 
 def judge(source: Source, settings: Settings, project: Project) -> list[Judgement]:
     """The judgements in the order of the text, less those that a `noqa` comment suppresses."""
-    judged = {each.finding: each for each in _judge(source, settings, project) if not each.is_hidden}
+    judged = {each.finding: each for each in _judge(source, settings, project)}
     return [judged[finding] for finding in suppress(source, list(judged))]
 
 
@@ -112,8 +96,7 @@ def fix(
     applied: list[Finding] = []
     left_alone: set[int] | None = None  # offsets
     for _ in range(MAX_PASSES):
-        judgements = _judge(source, settings, project)
-        judged = {each.finding: each for each in judgements if not each.is_hidden}
+        judged = {each.finding: each for each in _judge(source, settings, project)}
         kept = suppress(source, list(judged))
         if left_alone is None:
             places = zip(kept, source.placed(kept), strict=True)
@@ -124,7 +107,7 @@ def fix(
             kept = _without(kept, left_alone, source)
         due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
         if not due:
-            return Fixed(source.document, applied, source.placed(kept), hidden=_count_hidden(source, judgements))
+            return Fixed(source.document, applied, source.placed(kept))
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
         edits = sorted({edit for repair in repairs for edit in repair.edits})
@@ -193,7 +176,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     found += _implicit(module, rules, settings, risks)
     if "taken" in rules:
         taken = infer_taken(module, risks)
-        raising = {each.finding.start for each in found if each.finding.confidence != "low" and not each.is_hidden}
+        raising = {each.finding.start for each in found if each.finding.confidence != "low"}
         of_values = judge_as("taken", taken)
         found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values
     if "masks" in rules:
@@ -202,8 +185,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
         found += judge_as("copies", infer_unfinished(module))
     if "comments" in rules:
         found += _comments(rules["comments"], source, settings, project)
-    told = as_the_code_around_has_it([each for each in found if not each.is_hidden], module)
-    found = [*told, *as_the_code_around_has_it([each for each in found if each.is_hidden], module)]
+    found = as_the_code_around_has_it(found, module)
     if "compile" in source.text:
         found = [each for each in found if not _is_compiled(each, source)]
     if settings.observed:
@@ -329,6 +311,3 @@ def _judgements(
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 finding = finding._replace(brief=rule.brief(judged))
                 yield Judgement(finding, conversion, operations)
-            elif message is not None and settings.confidence == "high" and confidence == "medium":
-                finding = Finding(source.filename, rule.code, message, *span_of(conversion, source), None, confidence)
-                yield Judgement(finding, conversion, (), is_hidden=True)

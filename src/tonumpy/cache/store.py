@@ -27,12 +27,10 @@ _WITHOUT_EFFECT = frozenset(
 
 
 class Kept(NamedTuple):
-    """The findings of a file, the errors of those of its cells that were not checked, and how many more possible
-    findings there are than were asked for."""
+    """The findings of a file, and the errors of those of its cells that were not checked."""
 
     findings: tuple[Finding, ...]
     skipped: tuple[SourceError, ...]
-    hidden: int
 
 
 class Store:
@@ -68,21 +66,21 @@ class Store:
         ).fetchone()
         if row is None:
             return None
-        digest, states, searches, findings, skipped, hidden = json.loads(row[0])
+        digest, states, searches, findings, skipped = json.loads(row[0])
         if digest != self._state("content", os.path.abspath(path)):
             return None
         if any(self._state(kind, about) != state for kind, about, state in states):
             return None
         if any(self._found(NameSearch(*asked)) != state for *asked, state in searches):
             return None
-        return Kept(tuple(map(_unpack_finding, findings)), tuple(map(_unpack_error, skipped)), hidden)
+        return Kept(tuple(map(_unpack_finding, findings)), tuple(map(_unpack_error, skipped)))
 
     def keep(self, path: str, settings: Settings, digest: str, read: ReadSet, kept: Kept) -> None:
         """Keep the findings of a file with this digest."""
         states = [[*key, state] for key, state in read.states.items()]
         searches = [[*key, _digest_of_paths(found)] for key, found in read.searches.items()]
         findings, errors = list(map(_pack_finding, kept.findings)), list(map(_pack_error, kept.skipped))
-        content = json.dumps([digest, states, searches, findings, errors, kept.hidden], separators=(",", ":"))
+        content = json.dumps([digest, states, searches, findings, errors], separators=(",", ":"))
         self._rows.append((path, self._key(settings), content))
 
     def _state(self, kind: Kind, path: str) -> str:

@@ -112,12 +112,14 @@ def _check(arguments: argparse.Namespace) -> int:
     standard_streams.publish(render, report, sys.stdout, arguments)
     standard_streams.write_errors(report.errors)
     if standard_streams.is_for_people(form) and not arguments.quiet:
-        of_nothing = not run.looked_at
-        told = closing_words.summary_of_check(report, hidden, old=old, of_nothing=of_nothing, possible=run.hidden)
-        standard_streams.write(told, sys.stdout)
+        standard_streams.write(closing_words.summary_of_check(report, _unsaid(run, hidden, old)), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
+
+
+def _unsaid(run: Run, in_baseline: int, on_old_lines: int) -> closing_words.Unsaid:
+    return closing_words.Unsaid(in_baseline, on_old_lines, not run.looked_at, run.is_certain_only)
 
 
 def _watch(arguments: argparse.Namespace) -> int:
@@ -214,10 +216,8 @@ def _fix(arguments: argparse.Namespace) -> int:
     if arguments.show_fixes:
         standard_streams.write(closing_words.repairs(fixed, written=not arguments.diff), told)
     if not arguments.quiet and (standard_streams.is_for_people(form) or arguments.output_file):
-        done = {"written": not arguments.diff, "of_nothing": not run.looked_at}
-        standard_streams.write(
-            closing_words.summary_of_fix(report, fixed, hidden, old=old, possible=run.hidden, **done), speech
-        )
+        unsaid, is_written = _unsaid(run, hidden, old), not arguments.diff
+        standard_streams.write(closing_words.summary_of_fix(report, fixed, unsaid, written=is_written), speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN

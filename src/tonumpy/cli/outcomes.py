@@ -34,8 +34,7 @@ class Outcome(NamedTuple):
     """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
 
     `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
-    `basis` is that of findings that may be kept. `hidden` is how many possible findings are not told, where only
-    certain ones were asked for.
+    `basis` is that of findings that may be kept.
     """
 
     task: Task
@@ -45,7 +44,6 @@ class Outcome(NamedTuple):
     error: SourceError | None
     skipped: tuple[SourceError, ...] = ()
     basis: Basis | None = None
-    hidden: int = 0
 
     @property
     def errors(self) -> tuple[SourceError, ...]:

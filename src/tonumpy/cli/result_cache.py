@@ -44,14 +44,12 @@ class ResultCache:
         if kept is None or (self._repairs and _has_repairs(kept, settings)):
             return None
         self.taken += 1
-        return Outcome(
-            Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped, hidden=kept.hidden
-        )
+        return Outcome(Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped)
 
     def keep(self, outcome: Outcome) -> None:
         basis, task = outcome.basis, outcome.task
         if basis is not None and outcome.error is None:
-            kept = Kept(tuple(outcome.findings), outcome.skipped, outcome.hidden)
+            kept = Kept(tuple(outcome.findings), outcome.skipped)
             self._write(lambda: self._store.keep(task.filename, task.settings, basis.digest, basis.read_set, kept))
 
     def save(self) -> None:

@@ -34,9 +34,8 @@ def add_noqa(task: Task, project: Project) -> Outcome:
 def _check(task: Task, project: Project) -> Outcome:
     reading = _Reading(task, project)
     source = source_of(reading.data, task.filename)
-    found, hidden = pipeline.check_and_count(source, task.settings, project)
-    findings = source.placed(suppress(source, found))
-    return Outcome(task, None, findings, [], None, source.skipped, reading.basis(), hidden)
+    findings = source.placed(suppress(source, pipeline.check(source, task.settings, project)))
+    return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
 
 
 def _fix(task: Task, project: Project) -> Outcome:
@@ -50,7 +49,7 @@ def _fix(task: Task, project: Project) -> Outcome:
         reason = f"not fully repaired after {pipeline.MAX_PASSES} passes: a bug in tonumpy, please report it"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
     basis = reading.basis() if change is None and unsettled is None else None
-    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis, fixed.hidden)
+    return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
 
 
 def _add_noqa(task: Task, project: Project) -> Outcome:

@@ -34,10 +34,9 @@ class Run(NamedTuple):
         return [(each.task.filename, each.change) for each in self.outcomes if each.change is not None]
 
     @property
-    def hidden(self) -> int | None:
-        """The number of possible findings that are not told; None where they were asked for."""
-        is_asked_for_high = any(outcome.task.settings.confidence == "high" for outcome in self.outcomes)
-        return sum(outcome.hidden for outcome in self.outcomes) if is_asked_for_high else None
+    def is_certain_only(self) -> bool:
+        """True if findings of high confidence alone were asked for, in some file."""
+        return any(outcome.task.settings.confidence == "high" for outcome in self.outcomes)
 
     def report(self) -> Report:
         findings = [finding for outcome in self.outcomes for finding in outcome.findings]

@@ -14,7 +14,7 @@ from string import Template
 from tonumpy.findings import Finding, Fix
 from tonumpy.repair.rewrite import apply_edits
 from tonumpy.report import Report
-from tonumpy.report.parts.closing_words import summary_of_check
+from tonumpy.report.parts.closing_words import Unsaid, summary_of_check
 from tonumpy.rules import all_rules
 from tonumpy.text.source import Source
 from tonumpy.text.visible import visible
@@ -36,7 +36,7 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     }
     # `</script>` and `<!--` would mean something where the data stands.
     data = json.dumps({"files": files.entries, "rules": rules, "findings": findings}, separators=(",", ":"))
-    summary = " ".join(summary_of_check(report).split("\n")).strip()
+    summary = " ".join(summary_of_check(report, Unsaid()).split("\n")).strip()
     return Template(_part("report.html")).substitute(
         title=escape(summary.partition(".")[0]),
         summary=escape(summary),

@@ -1,92 +1,79 @@
 """The closing words of `check` and `fix`."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tonumpy.findings import Finding
 from tonumpy.report import Report, is_fixable
 from tonumpy.text.visible import visible_path
 
 
-def summary_of_check(
-    report: Report, hidden: int = 0, *, old: int = 0, of_nothing: bool = False, possible: int | None = None
-) -> str:
-    """The closing words of `tonumpy check`; `hidden` is how many findings a baseline has left out.
+class Unsaid(NamedTuple):
+    """Findings that a report does not hold: how many are in a baseline and on unchanged lines; whether there
+    was no file to check, and whether findings of high confidence alone were asked for."""
 
-    `old` is how many are on lines that have not changed; `of_nothing`: there was no file to check; `possible` is how
-    many possible findings are not told, None where they were asked for.
-    """
-    left_out = _left_out(hidden, old)
-    lines = _unchecked(report)
-    if report.findings:
-        files = len({finding.filename for finding in report.findings})
-        more = f", and {left_out}" if left_out else ""
-        lines.append(f"Found {_count(len(report.findings), 'finding')} in {_count(files, 'file')}{more}.")
-        lines += [*_offer(report), _sureness(report, possible)]
-    elif left_out:
-        lines.append(f"No new findings, {left_out}.")
-    elif not report.errors:
-        lines.append(_all_well(of_nothing, possible))
-    return "".join(f"{line}\n" for line in lines)
+    in_baseline: int = 0
+    on_old_lines: int = 0
+    is_of_nothing: bool = False
+    is_certain_only: bool = False
+
+    @property
+    def left_out(self) -> str:
+        words = ((self.in_baseline, "in the baseline"), (self.on_old_lines, "on unchanged lines"))
+        return " and ".join(f"{number} {where}" for number, where in words if number)
 
 
-def _sureness(report: Report, hidden: int | None) -> str:
+def summary_of_check(report: Report, unsaid: Unsaid) -> str:
+    """The closing words of `tonumpy check`."""
+    if not report.findings:
+        return _text([*_unchecked(report), *_none_left(report, unsaid)])
+    more = f", and {unsaid.left_out}" if unsaid.left_out else ""
+    found = f"Found {_in_files(report.findings)}{more}."
+    return _text([*_unchecked(report), found, *_offer(report), _sureness(report, unsaid)])
+
+
+def summary_of_fix(report: Report, fixed: Sequence[Finding], unsaid: Unsaid, *, written: bool) -> str:
+    """The closing words of `tonumpy fix`, whose report holds the findings that are left."""
+    more = f"; left alone: {unsaid.left_out}" if unsaid.left_out else ""
+    if fixed:
+        left = f", {len(report.findings)} left" if report.findings else ""
+        told = [f"{'Fixed' if written else 'Would fix'} {_in_files(fixed)}{left}{more}."]
+    elif report.findings:
+        told = [f"Fixed nothing, {_count(len(report.findings), 'finding')} left{more}."]
+    else:
+        told = _none_left(report, unsaid)
+    return _text([*_unchecked(report), *told, *_offer(report)])
+
+
+def _none_left(report: Report, unsaid: Unsaid) -> list[str]:
+    """The line of a run without findings; none after errors, which speak for themselves."""
+    if unsaid.left_out:
+        return [f"No new findings, {unsaid.left_out}."]
+    if report.errors:
+        return []
+    if unsaid.is_of_nothing:
+        return ["No files were checked."]
+    return [f"No finding is certain{_POSSIBLE}." if unsaid.is_certain_only else "All checks passed!"]
+
+
+_POSSIBLE = " (high confidence); `--confidence medium` also shows possible ones"
+
+
+def _sureness(report: Report, unsaid: Unsaid) -> str:
     """The counts of certain and possible findings, and the option that shows more or fewer."""
-    if hidden is not None:
-        return f"All are certain (high confidence){_hidden(hidden)}."
+    if unsaid.is_certain_only:
+        return f"All are certain{_POSSIBLE}."
     certain = sum(finding.confidence == "high" for finding in report.findings)
     possible = len(report.findings) - certain
     more = "; `--confidence high` shows the certain ones alone" if possible else ""
     return f"{certain} certain (high confidence), {possible} possible{more}."
 
 
-def _hidden(possible: int) -> str:
-    return f"; {_count(possible, 'possible finding')} hidden, `--confidence medium` shows them" if possible else ""
-
-
-def _left_out(hidden: int, old: int) -> str:
-    parts = [*([f"{hidden} in the baseline"] if hidden else []), *([f"{old} on unchanged lines"] if old else [])]
-    return " and ".join(parts)
-
-
-def summary_of_fix(
-    report: Report,
-    fixed: Sequence[Finding],
-    hidden: int = 0,
-    *,
-    old: int = 0,
-    written: bool,
-    of_nothing: bool,
-    possible: int | None = None,
-) -> str:
-    """The closing words of `tonumpy fix`, whose report holds the findings that are left; the rest as in `check`."""
-    lines, left_out = _unchecked(report), _left_out(hidden, old)
-    more = f"; left alone: {left_out}" if left_out else ""
-    if fixed:
-        files = len({finding.filename for finding in fixed})
-        left = f", {len(report.findings)} left" if report.findings else ""
-        done = "Fixed" if written else "Would fix"
-        lines.append(f"{done} {_count(len(fixed), 'finding')} in {_count(files, 'file')}{left}{more}.")
-    elif report.findings:
-        lines.append(f"Fixed nothing, {_count(len(report.findings), 'finding')} left{more}.")
-    elif left_out:
-        lines.append(f"No new findings, {left_out}.")
-    elif not report.errors:
-        lines.append(_all_well(of_nothing, possible))
-    return "".join(f"{line}\n" for line in lines + _offer(report))
-
-
-def _all_well(of_nothing: bool, possible: int | None) -> str:
-    if of_nothing:
-        return "No files were checked."
-    return f"No finding is certain (high confidence){_hidden(possible)}." if possible else "All checks passed!"
-
-
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
     """The closing words of `tonumpy check --add-noqa`."""
     if not silenced:
         return "No findings to silence.\n"
-    files = len({finding.filename for finding in silenced})
-    return f"Silenced {_count(len(silenced), 'finding')} in {_count(files, 'file')}.\n"
+    return f"Silenced {_in_files(silenced)}.\n"
 
 
 def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
@@ -113,6 +100,15 @@ def _offer(report: Report) -> list[str]:
     if now:
         return [f"[*] {now} fixable with `tonumpy fix`."]
     return [f"{more} fixable with `tonumpy fix --unsafe-fixes`."] if more else []
+
+
+def _in_files(findings: Sequence[Finding]) -> str:
+    files = len({finding.filename for finding in findings})
+    return f"{_count(len(findings), 'finding')} in {_count(files, 'file')}"
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _count(number: int, noun: str) -> str:
