@@ -163,13 +163,10 @@ class Conversion(NamedTuple):
 
 class Copied(NamedTuple):
     """The copy towards the host that may not have arrived where it is read: its call; whether what it copies is on a
-    device for sure, and nothing may have waited since; whether others are on their way too; and whether the node that
-    reads it is a call of a method of it.
-    """
+    device for sure; and whether the node that reads it is a call of a method of it."""
 
     call: ast.Call
     is_sure: bool
-    has_others: bool
     is_read_by_method: bool
 
     def method_of(self, read: ast.expr) -> ast.Attribute | None:

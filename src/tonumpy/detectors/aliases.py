@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tonumpy.detectors.callees import Callee
 from tonumpy.detectors.memory import (
     NEW,
     NOTHING,
-    Memory,
     Overwritten,
     Path,
     Reference,
@@ -28,40 +27,22 @@ from tonumpy.detectors.memory import (
     steps_of_index,
 )
 from tonumpy.detectors.waiting import PLAIN
-from tonumpy.text.candidates import Scope, Site, is_in_row
-from tonumpy.text.syntax import children_of, walk
+from tonumpy.text.candidates import Scope, is_in_row
+from tonumpy.text.syntax import children_of
 
 Place = tuple[str, ...]  # `self`, `.model`, `.weight`; `batch`, `['image']`
 Names = dict[Place, References]
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
-ON_THE_WAY: Place = ("<on the way>",)  # the copies that have begun, and that nothing has waited for since
 OF_SAME_MEMORY = frozenset("T mT H mH real flat data".split())  # attributes
 _MAX_PLACES = 100  # of a function, since each write looks at all of them; further ones are not followed
 
 
-class Read(NamedTuple):
-    """The first read of a copy that may not have arrived: the call that copies, what reads, and whether that calls a
-    method of it; `others`: further copies are on their way as well."""
-
-    copy: ast.Call
-    node: ast.expr
-    site: Site
-    others: bool
-    is_by_method: bool
-
-
 class Sought(NamedTuple):
-    """What runs look for: conversions, with what they make, and copies that do not wait, with what they copy and
-    the names of that. `readers` are the names of torch, and of libraries that read what they are given. What is found
-    is put into the other two."""
+    """What runs look for: conversions, with what they make. What is found is put into `sharing`."""
 
     conversions: Mapping[ast.Call, Side]
-    copies: Mapping[ast.Call, ast.expr]
-    on_device: Collection[str]
-    readers: Collection[str]
     sharing: Sharing
-    reads: dict[tuple[int, int], Read]
 
 
 def place_of(node: ast.expr) -> Place | None:
@@ -89,16 +70,13 @@ class Aliases:
     def __init__(self, sought: Sought, scopes: tuple[Scope, ...]) -> None:
         self.sought = sought
         self.scopes = scopes  # those around the code at hand
-        self.names: Names = {ON_THE_WAY: NOTHING}
-        self.containers: dict[Place, str] = {}  # lists, dicts and the like that the function makes
+        self.names: Names = {}
+        self.containers = set[Place]()  # lists, dicts and the like that the function makes
         self.path: Path = ()
-        self.statement: ast.stmt = scopes[-1]  # type: ignore[assignment]  # the one at hand
         self.callee: Callee | None = None  # the function that the code at hand is the body of, where it was called
-        self.is_under_way = False  # something has been converted or copied
+        self.is_under_way = False  # something has been converted
         self.hands_on = False  # what callers of the function may have to do with
-        self._string: ast.expr | None = None  # the f-string around
         self._made = 0
-        self._copies: dict[Memory, ast.Call] = {}  # what copies have been written to
         self._looked_at = 0
 
     def place(self, node: ast.expr) -> Place | None:
@@ -123,12 +101,7 @@ class Aliases:
         if len(place) == 1:
             return frozenset((Reference(place),))
         held = self.of(place[:-1])
-        return self._taken_out(held, place[-1:]) if place[:-1] in self.containers else self.part(held, place[-1:])
-
-    def part(self, held: References, steps: tuple[Step, ...]) -> References:
-        """Return a part of what is held; a part of a copy arrives with it."""
-        copies = self.copies_in(held)
-        return copies | selected(held - copies, steps)
+        return _taken_out(held, place[-1:]) if place[:-1] in self.containers else selected(held, place[-1:])
 
     def hold(self, place: Place, held: References) -> None:
         """Set what a place holds, within what is followed."""
@@ -136,32 +109,15 @@ class Aliases:
             self.names[place] = held
 
     def put(self, place: Place, held: References) -> None:
-        """Put into a container. Of copies nothing is known any more where something else is put beside them."""
-        before = self.of(place)
-        if self._copies and not (self.copies_in(before) and self.copies_in(held)):
-            is_empty = all(is_new(each.memory) for each in before)
-            before, held = before - self.copies_in(before), held if is_empty else held - self.copies_in(held)
-        self.hold(place, before | held)
+        """Put into a container."""
+        self.hold(place, self.of(place) | held)
 
     def new(self, word: str = NEW) -> str:
         """Return the name of memory, or of an item, that no other has: each round of a loop makes its own."""
         self._made += 1
         return f"{word}{self._made}"
 
-    def _taken_out(self, held: References, steps: tuple[Step, ...]) -> References:
-        """Return what a container gives: of what was made in it that part, and all that was put in it; of several
-        copies only one stands at a place."""
-        copies = self.copies_in(held)
-        made = frozenset(each for each in held - copies if each.conversion is None and is_new(each.memory))
-        if len({self._copies[each.memory] for each in copies}) > 1:
-            held -= copies
-        return held - made | selected(made, tuple(f"key {step}" for step in steps))
-
     # Reads and writes.
-
-    def copies_in(self, references: References) -> References:
-        """Return those that refer to what a copy has been written to."""
-        return frozenset(each for each in references if each.memory in self._copies)
 
     def note(self, references: References, row: int, kept_in: str | None = None) -> None:
         """Take references for read; of several writes, the first in the file counts."""
@@ -213,42 +169,6 @@ class Aliases:
         for name, references in self.names.items():
             self.names[name] = frozenset(after(write, other) for other in references)
 
-    def wait(self) -> None:
-        """Take all copies for arrived."""
-        self.names[ON_THE_WAY] = NOTHING
-
-    def begin(self, call: ast.Call, written: References) -> References:
-        """Begin a copy, into memory of its own where it is told no other."""
-        self.is_under_way = True
-        held = written or frozenset((Reference((self.new("copy "),)),))
-        self._copies.update((each.memory, call) for each in held)
-        self.names[ON_THE_WAY] |= held
-        return held
-
-    def consume(self, held: References, node: ast.expr, *, is_by_method: bool = False) -> None:
-        """Take the values of what is held for read: a copy of them may still be on its way."""
-        pending = self.names[ON_THE_WAY]
-        read = [each for each in pending if any(overlap(each.memory, other.memory) for other in held)]
-        for each in sorted(read, key=lambda each: (self._copies[each.memory].lineno, each.memory)):
-            copy = self._copies[each.memory]
-            site = Site(node if isinstance(node, ast.Call) else copy, self.scopes, (), self.statement, self._string)
-            found = Read(copy, node, site, len(self.names[ON_THE_WAY]) > 1, is_by_method)
-            self.sought.reads.setdefault((id(copy), id(node)), found)
-            self.names[ON_THE_WAY] -= {each}
-
-    def wait_for_device(self, node: ast.expr) -> None:
-        """Wait, if a value is made of what is copied to the host: a branch on it, or printing it, does."""
-        names = (each for each in walk(node) if isinstance(each, ast.Name) and each.id in self.sought.on_device)
-        if self.names[ON_THE_WAY] and any(not self.copies_in(self.of(self.place(each) or ())) for each in names):
-            self.wait()
-
-    def _operand(self, node: ast.expr) -> None:
-        """Read the values of an operand, or of what is tested: those of a list are not."""
-        held = self.value(node)
-        is_written_out = isinstance(node, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp))
-        if not (is_written_out or self.place(node) in self.containers):
-            self.consume(held, node)
-
     # Expressions.
 
     def value(self, node: ast.expr | None) -> References:
@@ -272,13 +192,16 @@ class Aliases:
                 self.bind(node.target, held, node.value)
                 return held
             case ast.IfExp():
-                self.test(node.test)
+                self.value(node.test)
                 return self.value(node.body) | self.value(node.orelse)
             case ast.BoolOp():
                 return NOTHING.union(*map(self.value, node.values))
             case ast.Await() | ast.Starred():
                 return self.value(node.value)
-        return self._operation(node)
+        for child in children_of(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+        return NOTHING
 
     def refer(self, node: ast.expr) -> References:
         """Return what an expression refers to; what is read on the way is noted, but not yet the expression itself."""
@@ -289,60 +212,35 @@ class Aliases:
             return self.of(place)
         if isinstance(node, ast.Attribute):
             step = f"{node.attr}()" if node.attr in OF_SAME_MEMORY else f".{node.attr}"
-            return self.part(self.refer(node.value), () if node.attr == "data" else (step,))
+            return selected(self.refer(node.value), () if node.attr == "data" else (step,))
         return self._item(node) if isinstance(node, ast.Subscript) else self.value(node)
 
     def _item(self, node: ast.Subscript) -> References:
         base, steps = self.refer(node.value), steps_of_index(node.slice)
-        self.consume(self.value(node.slice), node.slice)
+        self.value(node.slice)
         if steps is None:
             self.note(base, node.lineno)
-            return self.copies_in(base)
+            return NOTHING
         if self.place(node.value) in self.containers:
-            return self._taken_out(base, steps)
+            return _taken_out(base, steps)
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
             # `kept[0]["x"]`: an array out of a dict, no part of one
             arrays = frozenset(each for each in base if each.conversion is not None)
-            return arrays | self.part(base - arrays, steps)
-        return self.part(base, steps)
+            return arrays | selected(base - arrays, steps)
+        return selected(base, steps)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set | ast.Dict) -> References:
-        """Return what a container holds; copies only where it holds nothing else."""
+        """Return what a container holds."""
         if isinstance(node, ast.Dict):
             for key in node.keys:
                 self.value(key)
-        parts = [self.value(each) for each in (node.values if isinstance(node, ast.Dict) else node.elts)]
-        held = NOTHING.union(*parts)
-        return held if all(map(self.copies_in, parts)) else held - self.copies_in(held)
-
-    def _operation(self, node: ast.expr) -> References:
-        """Look at the operands of arithmetic, a comparison, an f-string: they are read, but for tests of identity."""
-        around, self._string = self._string, node if isinstance(node, ast.JoinedStr) else self._string
-        is_quiet = _is_of_identity(node) or isinstance(node, (ast.Yield, ast.YieldFrom))
-        for child in children_of(node):
-            if isinstance(child, ast.expr):
-                (self.value if is_quiet else self._operand)(child)
-                if isinstance(node, ast.FormattedValue):
-                    self.wait_for_device(child)
-        self._string = around
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            self.wait()  # what goes on may wait before it comes back
-        return NOTHING
-
-    def test(self, node: ast.expr) -> None:
-        """Look at what a branch or loop depends on: one on a tensor that is on a device waits for it."""
-        plain_test = node.operand if isinstance(node, ast.UnaryOp) else node
-        for each in plain_test.values if isinstance(plain_test, ast.BoolOp) else ():
-            self.test(each)
-        if not isinstance(plain_test, ast.BoolOp):
-            self._operand(plain_test)
-            if not _is_of_identity(plain_test):
-                self.wait_for_device(plain_test)
+        return NOTHING.union(*map(self.value, node.values if isinstance(node, ast.Dict) else node.elts))
 
 
-def _is_of_identity(node: ast.AST) -> bool:
-    """True for `x is None`, `key in found`."""
-    return isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+def _taken_out(held: References, steps: tuple[Step, ...]) -> References:
+    """Return what a container gives: of what was made in it that part, and all that was put in it."""
+    made = frozenset(each for each in held if each.conversion is None and is_new(each.memory))
+    return held - made | selected(made, tuple(f"key {step}" for step in steps))
 
 
 def _order(each: Reference | Write) -> tuple[object, ...]:

@@ -1,137 +1,232 @@
-"""From a module to what is read on the host before an asynchronous copy has arrived there (TNP204).
+"""Finds what is read on the host before an asynchronous copy has arrived there (TNP204), in one function.
 
-torch pins what `x.to("cpu", non_blocking=True)` is written to. Where the destination is given, and is pageable memory,
-the copy waits all the same.
+What follows a copy is looked at in the order of the text, up to the first expression that reads it or may wait, and no
+further than a branch or loop: whatever is not known to do neither is taken to wait.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 
 from tonumpy.conversions import Copied, ImplicitConversion
-from tonumpy.detectors.aliases import Read, Sought
-from tonumpy.detectors.flow import run_over
-from tonumpy.detectors.memory import Sharing
+from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, view_waited_for, waits
 from tonumpy.engine.interpreter.frame import Observation
+from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain
-from tonumpy.engine.names.bindings import arguments_of, full_names, is_false, parameters_of, read_name, root_name
+from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, read_name
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import members, truth_of
-from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Instance, LibraryObject, Tensor, Unknown, Value
-from tonumpy.text.candidates import Site, find_calls
-from tonumpy.text.names import is_cpu_literal, is_dtype, last_name
+from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Tensor, Unknown, Value
+from tonumpy.facts import Fact
+from tonumpy.text.candidates import Site, find_calls, is_in_row
+from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import CONSUMERS
-from tonumpy.text.source import Source
-from tonumpy.text.syntax import walk
+from tonumpy.text.recursion import note_cut
+from tonumpy.text.syntax import SCOPES, blocks_of, children_of, own_expressions
+
+_VIEWS = frozenset(
+    "view view_as reshape ravel squeeze unsqueeze transpose t swapaxes permute movedim expand expand_as narrow select"
+    " unfold diagonal unbind chunk split detach cpu contiguous".split()
+)
+_QUIET = frozenset("register_hook retain_grad record_stream".split())
+_QUIET_CONTEXTS = frozenset("no_grad inference_mode enable_grad stream autocast nullcontext open".split())
+_Block = tuple[ast.AST, Sequence[ast.stmt], int]  # a block, what it is of, and a place in it
 
 
 def infer_unfinished(module: Module) -> list[ImplicitConversion]:
     """Return what is read too early, as implicit conversions."""
     source = module.source
     rows = {row for word in ("non_blocking", ", True") for row in source.rows_with(word)}
-    sites = find_calls(source, sorted(rows), lambda call: last_name(call.func) in ("to", "copy_"))
-    observed, pinned = observe(module, sites), _pinned_in(source)
-    copies, places = dict[ast.Call, ast.expr](), dict[ast.Call, str]()
-    for site in sites:
-        seen = observed.get(id(site.call))
-        copied = _copied_by(site, seen, pinned)
-        if copied is not None:
-            copies[site.call], places[site.call] = copied, _where(_value_of(copied, site.call, seen))
-    if not copies:
-        return []
+    sites = find_calls(source, sorted(rows), lambda call: last_name(call.func) == "to")
+    observed = observe(module, sites)
     roots = {name: full.partition(".")[0] for name, full in full_names(source.tree.body).items()}
     readers = {name for name, root in roots.items() if root == "torch" or root in CONSUMERS}
-    on_device = {name for name in map(root_name, copies.values()) if name is not None}
-    sought = Sought({}, copies, on_device, readers, Sharing({}, {}), {})
-    run_over(source, [site.scopes for site in sites if site.call in copies], sought)
-    return [
-        _conversion(read, is_sure=places[read.copy] == "device")
-        for read in sought.reads.values()
-        if places[read.copy] in ("device", "unknown")
-    ]
+    found = []
+    for site in sites:
+        seen = observed.get(id(site.call))
+        is_sure = False if seen is None or not _begins(site, seen) else _is_on_device(seen.receiver)
+        search = _Search(site, readers, {each.call for each in sites})
+        read = None if is_sure is False else search.first()
+        if read is not None:
+            copied = Copied(site.call, is_sure is True, is_read_by_method=not search.holds(read))
+            found.append(_conversion(site, read, copied))
+    return found
 
 
-def _conversion(read: Read, *, is_sure: bool) -> ImplicitConversion:
-    call = read.copy
-    assert isinstance(call.func, ast.Attribute)
-    whole = ast.unparse(ast.Call(ast.Name(call.func.attr), call.args, call.keywords))
+def _conversion(site: Site, read: ast.expr, copied: Copied) -> ImplicitConversion:
+    whole = ast.unparse(ast.Call(ast.Name("to"), site.call.args, site.call.keywords))
     return ImplicitConversion(
-        read.site,
+        site._replace(call=read) if isinstance(read, ast.Call) else site,
         f".{whole}".replace("'", '"'),  # `.to("cpu", non_blocking=True)`, without what it is called on
-        read.node,
+        read,
         Chain(()),
-        "tensor" if is_sure else "likely",
+        "tensor" if copied.is_sure else "likely",
         on_cpu=False,
         requires_grad=False,
-        copied=Copied(call, is_sure, read.others, read.is_by_method),
+        copied=copied,
     )
 
 
-def _copied_by(site: Site, seen: Observation | None, pinned: Collection[str]) -> ast.expr | None:
-    """Return what a call copies towards the host without waiting; None if it does not."""
-    call, named = site.call, {each.arg: each.value for each in site.call.keywords}
-    assert isinstance(call.func, ast.Attribute)
-    behind = call.args[2:] or ([] if call.args[1:] and is_dtype(call.args[1]) else call.args[1:])
-    asked = named.get("non_blocking") or next(iter(behind), None)
-    to = named.get("device") or named.get("other") or next(iter(call.args), None)
-    parameters = parameters_of(site.scopes[-1])  # what these say, the callers choose
-    if asked is None or to is None or read_name(asked) in parameters:
-        return None
-    if not all(truth_of(each) is True for each in members(_value_of(asked, call, seen))):
-        return None
-    if call.func.attr == "copy_":
-        memory = call.func.value.value if isinstance(call.func.value, ast.Subscript) else call.func.value
-        return to if read_name(memory) in pinned or _pins(memory) else None
-    is_told = read_name(to) not in parameters and not is_dtype(to)
-    return call.func.value if is_told and all(map(_is_host, members(_value_of(to, call, seen)))) else None
+class _Search:
+    """The search for the first read of one copy. `readers` are the names of torch and of libraries that read what they
+    are given, `copies` all calls that do not wait."""
+
+    def __init__(self, site: Site, readers: Collection[str], copies: Collection[ast.Call]) -> None:
+        self._site, self._readers, self._copies = site, readers, copies
+        self._held = {id(site.call)}  # the nodes that give the copy, or a view of it
+        self._names = set[str]()  # that hold it
+        self._has_begun = False
+
+    def first(self) -> ast.expr | None:
+        """Return the first expression that reads the copy; None if something may wait before."""
+        try:
+            return next(self._events(), None)
+        except RecursionError:  # a chain of hundreds of calls
+            note_cut()
+            return None
+
+    def holds(self, node: ast.expr) -> bool:
+        """True if a node gives the copy itself, or a view of it."""
+        return id(node) in self._held
+
+    def _events(self) -> Iterator[ast.expr | None]:
+        """Yield what reads the copy, and None for what may wait."""
+        scope = self._site.scopes[-1]
+        for around, block, at in _blocks_to(self._site.statement, scope, scope.body):
+            for number in range(at if not self._has_begun else at + 1, len(block)):
+                yield from self._of_statement(block[number], block[number + 1 :])
+            if isinstance(around, ast.With) and not _is_quiet(around):
+                yield None  # it may wait when it is left
+
+    def _of_statement(self, statement: ast.stmt, following: Sequence[ast.stmt]) -> Iterator[ast.expr | None]:
+        view = view_waited_for(statement, following)
+        if view is not None and path_of(view[1]) in self._names:
+            self._names.add(view[0].id)
+            return
+        for each in own_expressions(statement):
+            yield from self._of(each)
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                self._bind(target, is_held=id(statement.value) in self._held)
+        elif isinstance(statement, ast.AugAssign):
+            yield from self._read(statement.target)
+            yield from self._read(statement.value)
+        elif isinstance(statement, ast.With):
+            for number, inner in enumerate(statement.body):
+                yield from self._of_statement(inner, statement.body[number + 1 :])
+            if not _is_quiet(statement):
+                yield None
+        elif not isinstance(statement, ast.Expr):
+            yield None
+
+    def _bind(self, target: ast.expr, *, is_held: bool) -> None:
+        path = path_of(target)
+        if path is not None:
+            (self._names.add if is_held else self._names.discard)(path)
+
+    def _of(self, node: ast.AST) -> Iterator[ast.expr | None]:
+        """Yield the events of an expression, in the order of its evaluation."""
+        if isinstance(node, (ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await)):
+            yield None
+        inner = (event for child in children_of(node) for event in self._of(child))
+        if isinstance(node, ast.JoinedStr):  # whose parts have no place of their own
+            yield from (event and node for event in inner)
+        else:
+            yield from inner
+        if not self._has_begun:
+            self._has_begun = node is self._site.call
+        else:
+            yield from self._at(node)
+
+    def _at(self, node: ast.AST) -> Iterator[ast.expr | None]:
+        """Yield what happens at a node whose parts have been evaluated."""
+        match node:
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if path_of(node) in self._names:
+                self._held.add(id(node))
+            case ast.Attribute(base) if id(base) in self._held and node.attr not in PLAIN:
+                self._held.add(id(node))
+            case ast.Subscript(base, index):
+                yield from self._read(index)
+                if id(base) in self._held:
+                    self._held.add(id(node))
+            case ast.Call():
+                yield from self._call(node)
+            case ast.BinOp() | ast.UnaryOp() | ast.FormattedValue():
+                for each in children_of(node):
+                    yield from self._read(each)
+
+    def _read(self, node: ast.AST) -> Iterator[ast.expr]:
+        if id(node) in self._held and isinstance(node, ast.expr):
+            yield node
+
+    def _call(self, call: ast.Call) -> Iterator[ast.expr | None]:
+        name, function = last_name(call.func) or "", call.func
+        if isinstance(function, ast.Attribute) and id(function) in self._held:
+            yield from self._method(call, name)
+            return
+        is_of_library = (path_of(function) or "").partition(".")[0] in self._readers
+        if name in NOT_READING and not waits(name):
+            return
+        if is_of_library or name in PRINTING:
+            for argument in arguments_of(call):
+                for part in argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]:
+                    yield from self._read(part)
+        is_of_tensor = isinstance(function, ast.Attribute) and torch_api.tensor_method(name) is not None
+        is_to_host = name == "to" and call not in self._copies and any(map(is_cpu_literal, arguments_of(call)))
+        is_plain = is_of_library or is_of_tensor or name in PRINTING
+        if waits(name) or name in BLOCKING or (name in PRINTING and call.args) or is_to_host or not is_plain:
+            yield None
+
+    def _method(self, call: ast.Call, name: str) -> Iterator[ast.expr | None]:
+        """Yield what a method of the copy does."""
+        is_moved = name in ACCELERATORS or (name == "to" and bool(call.args) and not is_dtype(call.args[0]))
+        if name in _VIEWS or (is_moved and is_cpu_literal(call.args[0] if call.args else call)):
+            self._held.add(id(call))
+        elif torch_api.tensor_method(name) is None or is_moved:
+            yield None  # it may have gone back to the device
+        elif name not in _QUIET | PLAIN:
+            yield call
 
 
-def _value_of(node: ast.expr, call: ast.Call, seen: Observation | None) -> Value:
-    """Return the value of the receiver or of an argument; what is written there, in code that the engine does not
-    reach."""
-    if seen is not None and not seen.arguments.has_star:
-        if isinstance(call.func, ast.Attribute) and node is call.func.value:
-            return seen.receiver
-        named = {name: value for name, value in seen.arguments.named if name}
-        values = [*seen.arguments.positional, *(named.get(each.arg or "") for each in call.keywords)]
-        found = next((value for each, value in zip(arguments_of(call), values, strict=False) if each is node), None)
-        if found is not None:
-            return found
-    return Device(is_cpu=True) if is_cpu_literal(node) else Constant(getattr(node, "value", None))
+def _blocks_to(statement: ast.stmt, owner: ast.AST, block: Sequence[ast.stmt]) -> list[_Block]:
+    """Return the blocks that lead to a statement, the innermost first."""
+    for at, each in enumerate(block):
+        if each is statement:
+            return [(owner, block, at)]
+        for inner in () if isinstance(each, SCOPES) or not is_in_row(each, statement.lineno) else blocks_of(each):
+            if found := _blocks_to(statement, each, inner):
+                return [*found, (owner, block, at)]
+    return []
+
+
+def _is_quiet(statement: ast.With) -> bool:
+    contexts = (getattr(item.context_expr, "func", item.context_expr) for item in statement.items)
+    return all(last_name(each) in _QUIET_CONTEXTS for each in contexts)
+
+
+def _begins(site: Site, seen: Observation) -> bool:
+    """True if `x.to(...)` copies towards the host without waiting, whatever callers choose."""
+    call, given = site.call, seen.arguments
+    parameters = parameters_of(site.scopes[-1])
+    if given.has_star or any(read_name(each) in parameters for each in arguments_of(call)):
+        return False
+    asked = given.get(2 if len(call.args) > 2 or (call.args[1:] and is_dtype(call.args[1])) else 1, "non_blocking")
+    to = given.named_value("device") or given.get(0, "other")
+    is_asked = asked is not None and all(truth_of(each) is True for each in members(asked))
+    return is_asked and to is not None and all(map(_is_host, members(to)))
 
 
 def _is_host(value: Value) -> bool:
     if isinstance(value, Constant):
         return isinstance(value.value, str) and value.value.partition(":")[0] == "cpu"
-    return (isinstance(value, Device) and value.is_cpu is True) or (isinstance(value, Tensor) and value.on_cpu is True)
+    return isinstance(value, (Device, Tensor)) and (value.is_cpu if isinstance(value, Device) else value.on_cpu) is True
 
 
-def _where(value: Value) -> str:
-    """Return where what is copied stands: "device", "host", "no tensor" or "unknown"."""
-    found = set()
-    for each in members(value):
-        if isinstance(each, (LibraryObject, Instance)):
-            found.add("no tensor")  # a module is moved without such a risk
-        elif isinstance(each, (Tensor, Unknown)):
-            is_there = each.on_cpu is False or each.device_taint >= DeviceTaint.CHOSEN
-            found.add("device" if is_there else "host" if each.on_cpu else "unknown")
-    return next((each for each in ("device", "unknown", "host", "no tensor") if each in found), "unknown")
-
-
-def _pinned_in(source: Source) -> set[str]:
-    """Return the names, and attributes of self, that something in sight gives page-locked memory."""
-    statements = walk(source.tree) if "pin_memory" in source.text else ()
-    assigned = (each for each in statements if isinstance(each, ast.Assign) and _pins(each.value))
-    return {name for each in assigned for target in each.targets if (name := read_name(target)) is not None}
-
-
-def _pins(node: ast.expr) -> bool:
-    """True for `torch.empty(n, pin_memory=True)`, `x.pin_memory()`, and lists of such."""
-    if isinstance(node, ast.ListComp):
-        return _pins(node.elt)
-    if not isinstance(node, ast.Call):
-        return False
-    is_told = any(each.arg == "pin_memory" and not is_false(each.value) for each in node.keywords)
-    return is_told or last_name(node.func) == "pin_memory"
+def _is_on_device(value: Value) -> Fact:
+    """True if what is copied stands on a device in sight, None if it may; a module is moved without such a risk."""
+    tensors = [each for each in members(value) if isinstance(each, (Tensor, Unknown))]
+    if any(each.on_cpu is False or each.device_taint >= DeviceTaint.CHOSEN for each in tensors):
+        return True
+    return False if all(each.on_cpu for each in tensors) else None

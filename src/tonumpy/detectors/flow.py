@@ -1,20 +1,19 @@
-"""A forward run over the statements of one function: which names refer to which memory, and what is on its way there.
+"""A forward run over the statements of one function: which names refer to which memory.
 
 Branches are joined and loops run twice. A function of the module that is called is run over in place of the call. What
-expressions and calls do is told in aliases.py and effects.py.
+expressions and calls do is told in aliases.py and memory_effects.py.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from tonumpy.detectors.aliases import ON_THE_WAY, Comprehension, Names, Place, Sought, place_of
+from tonumpy.detectors.aliases import Comprehension, Names, Place, Sought, place_of
 from tonumpy.detectors.callees import Callee, Callees
 from tonumpy.detectors.memory import NOTHING, Reference, References, Sharing, Side, selected, steps_of_index
 from tonumpy.detectors.memory_effects import Effects
 from tonumpy.detectors.shared_calls import side_of
-from tonumpy.detectors.waiting import view_waited_for
 from tonumpy.engine.names.bindings import arguments_of, bound_names, given_to, parameter_names
 from tonumpy.engine.names.references import class_around
 from tonumpy.text.candidates import Candidate, Scope, Site
@@ -23,11 +22,9 @@ from tonumpy.text.recursion import note_cut
 from tonumpy.text.source import Source
 from tonumpy.text.syntax import TRIES, own_expressions, walk
 
-_MAKING_DICTS = frozenset("dict defaultdict OrderedDict".split())
-_MAKING_LISTS = frozenset("list set deque tuple".split())
+_MAKING_CONTAINERS = frozenset("dict defaultdict OrderedDict list set deque tuple".split())
 _PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
 _ASKING_FOR_TYPE = frozenset("type isinstance hasattr is_tensor issubclass".split())
-_QUIET_CONTEXTS = frozenset("no_grad inference_mode enable_grad stream autocast nullcontext open".split())
 _MAX_DEPTH = 2  # of calls, from the function that is called or to those who call
 _MAX_HELD = 50  # of one place; more, as after many loops in a row, is not followed
 _ROUNDS = 2  # of a loop
@@ -45,19 +42,6 @@ class _Frame:
         self.ends: list[Names] = []
 
 
-def run_over(source: Source, functions: Iterable[tuple[Scope, ...]], sought: Sought) -> None:
-    """Run over functions, each given with what stands around it, and over the callers of those that hand something
-    on."""
-    callees, waiting = Callees(source), list(functions)
-    for _ in range(_MAX_DEPTH + 1):
-        fresh = {id(each[-1]): each for each in waiting if id(each[-1]) not in callees.relevant}
-        callees.relevant |= fresh.keys()
-        flows = [_Flow(sought, callees, scopes) for scopes in fresh.values()]
-        for each in flows:
-            each.run()
-        waiting = [scopes for each in flows if each.hands_on for scopes in callees.callers_of(each.scopes[-1])]
-
-
 def sharing_of(source: Source, candidates: Sequence[Candidate], sharers: Sequence[Site]) -> Sharing:
     """Run over the functions that hold conversions, and those that call them, and return what is written through the
     memory that they share."""
@@ -66,7 +50,15 @@ def sharing_of(source: Source, candidates: Sequence[Candidate], sharers: Sequenc
     conversions.update((each.call, side_of(each.call)) for each in sharers)
     found = Sharing({}, {})
     functions = [*(each.scopes for each in candidates), *(each.scopes for each in sharers)]
-    run_over(source, functions, Sought(conversions, {}, (), ("torch", "np", "numpy"), found, {}))
+    sought = Sought(conversions, found)
+    callees, waiting = Callees(source), functions
+    for _ in range(_MAX_DEPTH + 1):
+        fresh = {id(each[-1]): each for each in waiting if id(each[-1]) not in callees.relevant}
+        callees.relevant |= fresh.keys()
+        flows = [_Flow(sought, callees, scopes) for scopes in fresh.values()]
+        for each in flows:
+            each.run()
+        waiting = [scopes for each in flows if each.hands_on for scopes in callees.callers_of(each.scopes[-1])]
     return found
 
 
@@ -93,15 +85,10 @@ class _Flow(Effects):
 
     def _block(self, body: Sequence[ast.stmt]) -> None:
         before = self.path
-        for at, statement in enumerate(body):
+        for statement in body:
             if not self._is_reached or self._looked_at > _MAX_NODES:
                 break
-            self.statement = statement
-            view = view_waited_for(statement, body[at + 1 :]) if self.names[ON_THE_WAY] else None
-            if view is None:
-                self._do(statement)
-            else:
-                self.bind(view[0], self.value(view[1]), view[1])
+            self._do(statement)
         self.path = before
 
     def _do(self, statement: ast.stmt) -> None:
@@ -117,12 +104,10 @@ class _Flow(Effects):
             case ast.Delete():
                 for target in statement.targets:
                     self.names.pop(self.place(target) or (), None)
-            case ast.Assert():
-                self.test(statement.test)
             case ast.Return() | ast.Break() | ast.Continue():
                 self._jump(statement)
             case ast.If():
-                self.test(statement.test)
+                self.value(statement.test)
                 self._branches(statement, statement.body, statement.orelse)
             case ast.Match():
                 self.value(statement.subject)
@@ -155,7 +140,7 @@ class _Flow(Effects):
         """Take what an object keeps at the end for read."""
         kept = {place: held for place, held in self.names.items() if len(place) > 1}
         given = NOTHING.union(returned, *kept.values())
-        self.hands_on |= any(each.conversion is not None for each in given) or bool(self.copies_in(returned))
+        self.hands_on |= any(each.conversion is not None for each in given)
         for place, held in kept.items():
             if place[0] == "self":
                 self.note(held, 0, "".join(place))
@@ -166,13 +151,9 @@ class _Flow(Effects):
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, held, item.context_expr)
         self._block(statement.body)
-        for item in statement.items:
-            if last_name(getattr(item.context_expr, "func", item.context_expr)) not in _QUIET_CONTEXTS:
-                self.wait()  # it may, when it is left
 
     def _branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> None:
-        """Run the branches. Where only one goes on, what follows stands in it, too. One that waits, of an `if` without
-        an `else`, does so where there is anything to wait for: `if device.type == "cuda":`."""
+        """Run the branches. Where only one goes on, what follows stands in it, too."""
         before, path, ends, went_on = self.names, self.path, list[Names](), list[int]()
         for number, block in enumerate(blocks):
             self.names, self._is_reached = dict(before), True
@@ -186,8 +167,6 @@ class _Flow(Effects):
         self._is_reached = bool(ends)
         self.names = self._joined(ends or [before])
         self.path = (*path, (id(statement), went_on[0])) if len(went_on) == 1 < len(blocks) else path
-        if isinstance(statement, ast.If) and len(ends) == 2 and not statement.orelse:
-            self.names[ON_THE_WAY] -= before[ON_THE_WAY] - ends[0][ON_THE_WAY]
 
     def _forget_what_is_asked_for_its_type(self, test: ast.expr) -> None:
         """It is an array on one way and a tensor on the other."""
@@ -196,7 +175,7 @@ class _Flow(Effects):
                 name, place = last_name(call.func) or "", self.place(call.args[0])
                 asks = name in _ASKING_FOR_TYPE or name.lstrip("_").startswith("is_")  # `is_numpy_array(x)`
                 if asks and place is not None and place not in self.containers:
-                    self.names[place] = self.copies_in(self.of(place))
+                    self.names[place] = NOTHING
 
     def _loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
         """Run a loop. What is gone through counts as not empty: else nothing that it binds would ever be bound anew."""
@@ -205,7 +184,7 @@ class _Flow(Effects):
             before = dict(self.names)
             self._left = [before] if number or isinstance(statement, ast.While) else []
             if isinstance(statement, ast.While):
-                self.test(statement.test)
+                self.value(statement.test)
             else:
                 self._take(statement.target, statement.iter)
             self._block(statement.body)
@@ -213,7 +192,7 @@ class _Flow(Effects):
             self._is_reached = True
             self.names = self._joined(ends or [before])
         if isinstance(statement, ast.While):
-            self.test(statement.test)
+            self.value(statement.test)
         self._left = around
         self._block(statement.orelse)
 
@@ -260,7 +239,7 @@ class _Flow(Effects):
 
     def _run_in(self, frame: _Frame, prefix: str) -> References:
         """Run over a function in place of a call, and return what it gives back."""
-        around = self.statement, self._left, self.scopes, self.callee, self.path
+        around = self._left, self.scopes, self.callee, self.path
         function, owner = frame.callee
         self._frames.append(frame)
         self.scopes = (self.scopes[0], function) if owner is None else (self.scopes[0], owner, function)
@@ -268,7 +247,7 @@ class _Flow(Effects):
         self._block(function.body)
         ends = [*frame.ends, self.names] if self._is_reached else frame.ends
         self.names, self._is_reached = self._joined(ends or [self.names]), True
-        self.statement, self._left, self.scopes, self.callee, self.path = around
+        self._left, self.scopes, self.callee, self.path = around
         self._frames.pop()
         for inner in [each for each in self.names if each[0].startswith(prefix)]:
             del self.names[inner]
@@ -286,8 +265,7 @@ class _Flow(Effects):
                     if len(values) == len(parts):
                         self.bind(part, self.value(values[index]), values[index])
                     else:
-                        rest = held - self.copies_in(held)
-                        self.bind(part, rest if has_star else selected(rest, (index,)), None)
+                        self.bind(part, held if has_star else selected(held, (index,)), None)
             case ast.Starred():
                 self.bind(target.value, held, None)
             case _:
@@ -301,9 +279,9 @@ class _Flow(Effects):
         elif place is not None:
             for inner in [each for each in self.names if len(each) > len(place) and each[: len(place)] == place]:
                 del self.names[inner]
-            self.containers.pop(place, None)
-            if kind := _container_made(value):
-                self.containers[place] = kind
+            self.containers.discard(place)
+            if _is_container(value):
+                self.containers.add(place)
             self.hold(place, held or frozenset((Reference((self.new(),)),)))
 
     def _store(self, target: ast.Subscript, held: References) -> None:
@@ -323,10 +301,7 @@ class _Flow(Effects):
         if place is not None and place in self.containers:
             self.put(place, held)
             return
-        written = self._assigned(statement.target)
-        for references, node in ((written, statement.target), (held, statement.value)):
-            self.consume(references, node)
-        self.write(written, statement.lineno)
+        self.write(self._assigned(statement.target), statement.lineno)
 
     def _assigned(self, target: ast.expr) -> References:
         """Return what `target[...] = value` or `target += value` writes, by an index of any kind."""
@@ -357,17 +332,14 @@ class _Flow(Effects):
         held = self.value(iterable) if self.place(iterable) is None else self.refer(iterable)
         if isinstance(iterable, ast.Call) and last_name(iterable.func) == "range":
             return NOTHING
-        is_of_values = isinstance(iterable, ast.Call) and last_name(iterable.func) in ("values", "items")
-        is_of_values |= self.containers.get(self.place(iterable) or ()) == "list"
-        held = held if is_of_values else held - self.copies_in(held)  # of a dict a loop gets the keys
-        return self.part(held, (self.new("item "),))
+        return selected(held, (self.new("item "),))
 
     def comprehension(self, node: Comprehension) -> References:
         before = dict(self.names)
         for generator in node.generators:
             self._take(generator.target, generator.iter)
             for condition in generator.ifs:
-                self.test(condition)
+                self.value(condition)
         if isinstance(node, ast.DictComp):
             self.value(node.key)
         held = self.value(node.value if isinstance(node, ast.DictComp) else node.elt)
@@ -391,10 +363,7 @@ def _is_pairwise(statement: ast.Assign) -> bool:
     return False
 
 
-def _container_made(value: ast.expr | None) -> str:
-    """Return the sort of container that a value is, "dict" or "list"; nothing for other values."""
-    name = last_name(value.func) or "" if isinstance(value, ast.Call) else ""
-    if name in _MAKING_DICTS or isinstance(value, (ast.Dict, ast.DictComp)):
-        return "dict"
-    is_list = isinstance(value, (ast.List, ast.Set, ast.ListComp, ast.SetComp))
-    return "list" if is_list or name in _MAKING_LISTS else ""
+def _is_container(value: ast.expr | None) -> bool:
+    """True for a list, dict or the like that is made here."""
+    made = (ast.Dict, ast.DictComp, ast.List, ast.Set, ast.ListComp, ast.SetComp)
+    return isinstance(value, made) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKING_CONTAINERS)

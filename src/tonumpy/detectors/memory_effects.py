@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from tonumpy.detectors.aliases import ON_THE_WAY, Aliases, place_of
+from tonumpy.detectors.aliases import Aliases, place_of
 from tonumpy.detectors.memory import (
     NOTHING,
     PARAMETERS,
@@ -18,10 +18,10 @@ from tonumpy.detectors.memory import (
     is_parameter,
     selected,
 )
-from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, waits
+from tonumpy.detectors.waiting import PLAIN
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.names.bindings import arguments_of
-from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
+from tonumpy.text.names import is_cpu_literal, last_name, path_of
 
 # Methods and functions that give another view of the same memory, or of a copy where there can be none.
 _VIEWS = frozenset(
@@ -36,7 +36,7 @@ _TAKING = frozenset("items values get pop popleft popitem".split())
 _PASSING = frozenset("list tuple set dict reversed enumerate zip iter next sorted memoryview deque tqdm islice".split())
 _PASSING_OF_LIBRARIES = frozenset("from_numpy as_tensor asarray asanyarray".split())
 _FILLING = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ exponential_ bernoulli_".split())
-_QUIET = frozenset("copy_ register_hook retain_grad backward record_stream".split())
+_LIBRARIES = ("torch", "np", "numpy")
 _OF_NUMPY = frozenset("copyto place putmask put_along_axis fill_diagonal".split())  # write their first argument
 _METHODS_OF_ARRAYS = frozenset("sort fill put partition".split())
 _OPTIMIZER = r"(?i)(^|[._])opt(im|imizer)?s?(_|$|\d)|optim"
@@ -54,8 +54,6 @@ class Effects(Aliases):
         side = self.sought.conversions.get(call)
         if side is not None:
             return self._convert(call, side)
-        if call in self.sought.copies:
-            return self._copy(call)
         if self._steps(call):
             return NOTHING
         returned = self.follow(call)
@@ -63,7 +61,7 @@ class Effects(Aliases):
             self.note(returned, call.lineno)
             return returned
         name, function = last_name(call.func) or "", call.func
-        is_of_library = (path_of(function) or "").partition(".")[0] in self.sought.readers
+        is_of_library = (path_of(function) or "").partition(".")[0] in _LIBRARIES
         if isinstance(function, ast.Attribute) and name in _VIEWS | _THE_SAME:
             return self._view(call, function, is_of_library=is_of_library)
         if isinstance(function, ast.Attribute) and not is_of_library:
@@ -72,28 +70,11 @@ class Effects(Aliases):
             return NOTHING
         given = self._arguments(call)
         self._write_given(call, given)
-        if waits(name):
-            self.wait()
-        elif name not in NOT_READING | _PASSING and (is_of_library or name in PRINTING):
-            self._read_given(call, given, waits=name in PRINTING | BLOCKING)
-        if name in _PASSING | _PASSING_OF_LIBRARIES:
-            return NOTHING.union(*given)
-        if name not in NOT_READING | PRINTING and not is_of_library and not _is_optimizer(call):
-            self.wait()  # it may
-        return NOTHING.union(*given) if _is_optimizer(call) else NOTHING
+        is_passed = name in _PASSING | _PASSING_OF_LIBRARIES or _is_optimizer(call)
+        return NOTHING.union(*given) if is_passed else NOTHING
 
     def _arguments(self, call: ast.Call) -> list[References]:
         return [self.value(argument) for argument in arguments_of(call)]
-
-    def _read_given(self, call: ast.Call, given: list[References], *, waits: bool) -> None:
-        for argument, held in zip(arguments_of(call), given, strict=True):
-            parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else []
-            if parts and all(map(self.place, parts)):
-                for part in parts:
-                    self.consume(self.refer(part), part)
-            self.consume(held, argument)
-        for argument in arguments_of(call) if waits else ():
-            self.wait_for_device(argument)
 
     def _convert(self, call: ast.Call, side: Side) -> References:
         assert isinstance(call.func, ast.Attribute) or call.args
@@ -106,16 +87,6 @@ class Effects(Aliases):
         made = (each.converted(call, side, self.path) for each in references)
         return frozenset(each for each in made if each is not None)
 
-    def _copy(self, call: ast.Call) -> References:
-        """Begin a copy, unless what is moved is on the host already."""
-        assert isinstance(call.func, ast.Attribute)
-        held, base = self.value(call.func.value), call.func.value
-        self._arguments(call)
-        if call.func.attr == "to":
-            return self.copies_in(held) or self.begin(call, NOTHING)
-        memory = self.refer(base.value if isinstance(base, ast.Subscript) else base)
-        return self.begin(call, memory)
-
     def _view(self, call: ast.Call, function: ast.Attribute, *, is_of_library: bool) -> References:
         viewed, arguments = function.value, arguments_of(call)
         if is_of_library and place_of(viewed) is not None and arguments:  # `torch.squeeze(x)`
@@ -123,10 +94,8 @@ class Effects(Aliases):
         base = self.refer(viewed)
         for argument in arguments:
             self.value(argument)
-        if function.attr == "cpu" and not self.copies_in(base):
-            self.wait()
         view = f"{function.attr}({', '.join(map(ast.unparse, arguments))})"
-        found = base if function.attr in _THE_SAME else self.part(base, (view,))
+        found = base if function.attr in _THE_SAME else selected(base, (view,))
         self.note(found, call.lineno)
         return found
 
@@ -136,7 +105,7 @@ class Effects(Aliases):
             return NOTHING
         if place is not None and (name in _KEEPING or (name in _KEEPING_OF_CONTAINERS and place in self.containers)):
             kept = NOTHING.union(*self._arguments(call))
-            if kept or self.copies_in(self.of(place)):
+            if kept:
                 self.put(place, kept)
             return NOTHING
         if name in _OF_MODULES:
@@ -144,22 +113,18 @@ class Effects(Aliases):
         if name in _TAKING:
             self._arguments(call)
             held = self.value(function.value)
-            return held if isinstance(function.value, ast.Call) else self.copies_in(held)
+            return held if isinstance(function.value, ast.Call) else NOTHING
         if _writes_itself(name) or name in _METHODS_OF_ARRAYS:
             return self._written(call, function)
         base, given = self.value(function.value), self._arguments(call)
         self._write_given(call, given)
-        self._read_by_method(call, function, base, given)
         is_to_host = name == "to" and bool(call.args) and is_cpu_literal(call.args[0])
         return base if is_to_host else NOTHING
 
     def _written(self, call: ast.Call, function: ast.Attribute) -> References:
         """Write what a method is called on: `x.zero_()`, `array.sort()`."""
         references = self.refer(function.value)
-        given = self._arguments(call)
-        for argument, held in zip(arguments_of(call), given, strict=True):
-            if function.attr not in _QUIET:
-                self.consume(held, argument)
+        self._arguments(call)
         written = references
         if function.attr in _METHODS_OF_ARRAYS:
             is_list = self.place(function.value) in self.containers
@@ -173,25 +138,6 @@ class Effects(Aliases):
             return reference.side == "array"
         root = reference.memory[0]
         return any(each.side == "tensor" and each.memory[0] == root for held in self.names.values() for each in held)
-
-    def _read_by_method(
-        self, call: ast.Call, function: ast.Attribute, base: References, given: list[References]
-    ) -> None:
-        """Read what a method of tensors reads, or wait where it may: one of something else."""
-        name, is_of_tensor = function.attr, torch_api.tensor_method(function.attr) is not None
-        if not self.names[ON_THE_WAY] or name in NOT_READING:
-            return
-        if is_of_tensor and name not in _QUIET:
-            self._read_given(call, given, waits=False)
-        to = next((each.value for each in call.keywords if each.arg == "device"), next(iter(call.args), None))
-        is_moved = name == "to" and to is not None and not is_dtype(to)
-        is_to_host = is_moved and to is not None and is_cpu_literal(to)
-        if not self.copies_in(base):
-            is_forced = name == "numpy" and bool(call.keywords)
-            if waits(name) or name in BLOCKING or is_to_host or is_forced or not is_of_tensor:
-                self.wait()
-        elif is_of_tensor and not (is_moved or name in _QUIET or name in ACCELERATORS):
-            self.consume(base, call, is_by_method=True)
 
     def _write_given(self, call: ast.Call, given: list[References]) -> None:
         """Write what a function writes that is known by its name."""

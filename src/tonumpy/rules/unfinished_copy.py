@@ -2,20 +2,17 @@
 
 ## What it does
 
-Reports what reads a tensor on the host while `non_blocking=True` may still be copying it there: `.to("cpu",
-non_blocking=True)` in all its spellings and, into pinned memory, `pinned.copy_(x, non_blocking=True)`. A read is
-`.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing, arithmetic, `.clone()`, a cast. A view of the
-copy, and a second `.cpu()`, wait for nothing.
+Reports what reads a tensor on the host while `.to("cpu", non_blocking=True)`, in all its spellings, may still be
+copying it there. A read is `.numpy()`, `np.asarray`, `.tolist()`, `.item()`, `float()`, printing, arithmetic,
+`.clone()`, a cast. A view of the copy, and a second `.cpu()`, wait for nothing.
 
-Copy and read must stand in one function, or in functions of the module that it calls, two calls deep. Where a parameter
-of such a function chooses a branch (`if wait:`), nothing is said of what that does. A list or a dict of copies counts
-if nothing else is put into it. What stands in an attribute for another method, or comes from a generator, is left to
+Copy and read must stand in one function, with no branch or loop between them. What another function makes or reads,
+what stands in a list, a dict or memory that was pinned before (`pinned.copy_(x, non_blocking=True)`) is left to
 `tonumpy rehearse`. The finding stands at the first read.
 
-Nothing is reported after what waits: `torch.cuda.synchronize()`, the `synchronize()` of a stream or of an event, and a
-blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, a branch, printing). Where an `if` without `else`
-waits, the other branch is taken to have nothing to wait for. `wait_stream` and `wait_event` let a stream wait, and not
-the host.
+Nothing is reported after what may wait: `torch.cuda.synchronize()`, the `synchronize()` of a stream or of an event, a
+blocking read of another tensor (`.item()`, `.cpu()`, `.nonzero()`, printing), or a function that is not torch's.
+`wait_stream` and `wait_event` let a stream wait, and not the host.
 
 ## Why is this bad
 
@@ -77,9 +74,7 @@ def check(conversion: ImplicitConversion) -> str | None:
     method = copied.method_of(read)
     what = "this reads" if method is None else f"`.{method.attr}()` reads"
     where = "" if call.lineno == read.lineno else f" of line {call.lineno}"
-    advice = "; one `synchronize()` of the device's module before the first read serves all copies"
-    several = advice if copied.has_others else ""
-    return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU{several}"
+    return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU"
 
 
 def brief(conversion: ImplicitConversion) -> str:
