@@ -194,7 +194,7 @@ def test_an_error_of_one_file_is_its_outcome(
     def fail(*_: object) -> None:
         raise raised
 
-    monkeypatch.setattr("tonumpy.pipeline.check_and_count", fail)
+    monkeypatch.setattr("tonumpy.pipeline.check", fail)
     outcome = run.check(task(), Project())
     assert outcome.error is not None
     assert (outcome.error.filename, outcome.error.reason, outcome.error.position) == ("a.py", reason, position)
@@ -205,7 +205,7 @@ def test_a_defect_of_ours_is_named_with_its_place_and_stops_nothing(
 ) -> None:
     from tonumpy import pipeline
 
-    check = pipeline.check_and_count
+    check = pipeline.check
 
     def fail_for_a(source: object, *rest: object) -> object:
         if source.filename == "a.py":  # type: ignore[attr-defined]
@@ -215,7 +215,7 @@ def test_a_defect_of_ours_is_named_with_its_place_and_stops_nothing(
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(GOOD)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tonumpy.pipeline.check_and_count", fail_for_a)
+    monkeypatch.setattr("tonumpy.pipeline.check", fail_for_a)
     assert cli.main(["check", "--isolated", "-q"]) == 2
     out, err = capsys.readouterr()
     assert err.startswith("a.py: error: internal error, please report it: KeyError: 'oops' (test_bad_input.py:")

@@ -48,9 +48,7 @@ def _written(tree: ast.AST) -> list[str]:
 def _opens_to_write(node: ast.Call) -> bool:
     """A mode that is no literal may be any. What was opened by `os.open`, or by the door, is written to as it is."""
     first = node.args[0] if node.args else None
-    if isinstance(first, ast.Call) and ast.unparse(first.func) in ("os.open", "open_new", "open_to_append"):
-        return False
-    if isinstance(first, ast.Name) and first.id == "descriptor":
+    if isinstance(first, ast.Call) and ast.unparse(first.func) in ("os.open", "open_to_append"):
         return False
     modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
     if isinstance(first, ast.Constant) and isinstance(node.func, ast.Attribute) and str(first.value)[:1] in "wxar":

@@ -1,4 +1,4 @@
-"""Reads and recognises files that tonumpy itself has written: bytes to what a parser makes of them."""
+"""Reads files that tonumpy itself has written: bytes to what a parser makes of them."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -16,12 +16,3 @@ def read_own(path: str, parsed: Callable[[str, bytes], _T], advice: str = "") ->
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}{advice}") from error
     return parsed(path, data)
-
-
-def is_own(data: bytes, parsed: Callable[[str, bytes], object]) -> bool:
-    """True if they are what we write."""
-    try:
-        parsed("", data)
-    except ConfigError:
-        return False
-    return True

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tonumpy.cli.disk import refuse_place, write_text
+from tonumpy.cli.disk import write_text
 from tonumpy.config import ConfigError
 from tonumpy.findings import Finding
-from tonumpy.own_files import is_own, read_own
+from tonumpy.own_files import read_own
 from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
@@ -31,7 +31,6 @@ _Counts = dict[Key, int]
 
 def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
     """Record the findings and return how many the file holds; entries of other files that still exist stay."""
-    refuse_place(path, "baseline")
     folder = os.path.dirname(os.path.abspath(path))
     judged = {_relative(path, each) for each in looked_at}
     before = _read(path) if os.path.exists(path) else {}
@@ -45,7 +44,7 @@ def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
         counts[key] = counts.get(key, 0) + 1
     entries = [{**key._asdict(), "count": count} for key, count in sorted(counts.items())]
     text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
-    write_text(path, text, kind="baseline", replaces=lambda data: is_own(data, _parsed))
+    write_text(path, text, kind="baseline")
     return sum(counts.values())
 
 

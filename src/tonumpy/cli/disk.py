@@ -10,15 +10,15 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonumpy.boundary.output import replace_file, write_file
-from tonumpy.boundary.paths import is_inside, place_to_write, private_folder, real_path, root_of
+from tonumpy.boundary.output import refuse_read_only, replace_file, write_file
+from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
 from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 class Change(NamedTuple):
@@ -35,18 +35,10 @@ def read(path: str) -> bytes:
         raise os_error(path, error) from error
 
 
-def write_text(path: str, text: str, *, kind: str, replaces: Callable[[bytes], bool] | None = None) -> None:
+def write_text(path: str, text: str, *, kind: str) -> None:
     """Write a text by `write_file`; ConfigError where it refuses."""
     try:
-        write_file(path, text.encode("utf-8", "backslashreplace"), kind=kind, replaces=replaces)
-    except OSError as error:
-        raise ConfigError(f"{path}: the {kind} is not written: {error.strerror or error}") from error
-
-
-def refuse_place(path: str, kind: str) -> None:
-    """ConfigError for a path to which no file is written, before it is read."""
-    try:
-        place_to_write(path)
+        write_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise ConfigError(f"{path}: the {kind} is not written: {error.strerror or error}") from error
 
@@ -89,7 +81,7 @@ def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
 def write(path: str, old: bytes, new: bytes) -> None:
     """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
 
-    A link is written through to its target, which keeps its mode and owner. SourceError for a file that is not `old`
+    A link is written through to its target, which keeps its mode. SourceError for a file that is not `old`
     any more, is read-only, or has several names (hard links), of which only one would get the new content.
     """
     target = real_path(path)
@@ -100,9 +92,7 @@ def write(path: str, old: bytes, new: bytes) -> None:
         before = os.lstat(target)
         if not stat.S_ISREG(before.st_mode) or read_regular(target) != old:
             raise SourceError(path, "not written: the file changed during the run")
-        # root may write to a read-only file, but its mode says what its owner wants
-        if not os.access(target, os.W_OK) or not before.st_mode & 0o222:
-            raise PermissionError(errno.EACCES, "not written: the file is read-only")
+        refuse_read_only(target, before)
         if before.st_nlink > 1:
             raise OSError(errno.EMLINK, f"not written: the file has {before.st_nlink} names (hard links)")
         replace_file(target, new, before=before)

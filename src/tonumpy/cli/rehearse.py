@@ -15,7 +15,7 @@ from tonumpy.cli.disk import Change, write_text
 from tonumpy.cli.mending import left_of, mend, outcome_of
 from tonumpy.config import ConfigError, Configuration
 from tonumpy.findings import Finding, SourceError
-from tonumpy.observed.record import Record, folder_of, is_record, read_record
+from tonumpy.observed.record import Record, folder_of, read_record
 from tonumpy.rehearsal.judging import Judged, judge_run
 from tonumpy.rehearsal.process import CannotRunError, Ended, run_program
 from tonumpy.rehearsal.repair_outcome import Outcome, RepairedFile, repaired
@@ -128,7 +128,7 @@ def record(judged: Judged, path: str) -> None:
     """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
     before = _record_at(path)
     seen = ((file.source, file.sightings) for file in judged.files if not os.path.isabs(file.source.filename))
-    write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record", replaces=is_record)
+    write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record")
 
 
 def _record_at(path: str) -> Record:

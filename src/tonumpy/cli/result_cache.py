@@ -5,10 +5,9 @@ import contextlib
 import os
 import sqlite3
 import sys
-import time
 from collections.abc import Callable, Iterator
 
-from tonumpy.boundary.output import open_new
+from tonumpy.boundary.output import replace_file
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.cache.store import Kept, Store
 from tonumpy.cli import standard_streams
@@ -22,7 +21,6 @@ _VARIABLE = "TONUMPY_CACHE_DIR"
 _PARTS = (".py", ".json", ".toml")  # of which the tool is made
 _SUFFIX = ".sqlite"
 _KEPT = 4  # versions of the tool
-_TRIES = 50
 
 
 class ResultCache:
@@ -89,16 +87,10 @@ def open_result_cache(given: str | None, configuration: Configuration, *, repair
 def _token() -> str:
     """A random text that only this user's runs know, in the user's own cache folder."""
     path = os.path.join(_users_folder(), "token")
-    with contextlib.suppress(OSError):
+    if not os.path.exists(path):
         os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
-        with open(open_new(path, 0o600), "w") as stream:
-            stream.write(os.urandom(16).hex())
-    for _ in range(_TRIES):  # another run may be about to write it
-        token = read_regular(path, 100).decode()
-        if token:
-            break
-        time.sleep(0.01)
-    return token
+        replace_file(path, os.urandom(16).hex().encode())
+    return read_regular(path, 100).decode()
 
 
 def place_of_cache(given: str | None, configuration: Configuration) -> str:

@@ -16,7 +16,7 @@ from tonumpy.boundary.paths import real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import Observed, SourceError
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, together
-from tonumpy.own_files import is_own, read_own
+from tonumpy.own_files import read_own
 from tonumpy.text.source import Source
 
 VERSION = 1
@@ -74,11 +74,6 @@ def folder_of(path: str) -> str:
 def read_record(path: str) -> Record:
     """ConfigError where there is none, or it is not what we write."""
     return read_own(path, _parsed)
-
-
-def is_record(data: bytes) -> bool:
-    """True for the bytes of a record that we write."""
-    return is_own(data, _parsed)
 
 
 def _parsed(path: str, data: bytes) -> Record:

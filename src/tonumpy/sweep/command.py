@@ -166,14 +166,14 @@ class _Run:
         name = None if self._orders.fix is None else ""
         if reply.patch is not None:
             name = _patch_name(target, reply.commit)
-            _write(os.path.join(self._arguments.patches, name), reply.patch, "patch")
+            _write(os.path.join(self._arguments.patches, name), reply.patch)
         self._done[target] = self._store.save(target, reply, name)
 
     def write_page(self, path: str) -> None:
         from tonumpy.sweep.page import page  # start-up
 
         places = [(target, self._done[target].commit) for target in self._targets if target in self._done]
-        _write(path, page(self._store.kept(places)).encode("utf-8", "backslashreplace"), "page")
+        _write(path, page(self._store.kept(places)).encode("utf-8", "backslashreplace"))
 
     @property
     def _findings(self) -> int:
@@ -204,9 +204,9 @@ def _reply(future: Future[Reply]) -> Reply:
         return Reply(failure=Failure("engine", repr(error)))
 
 
-def _write(path: str, data: bytes, kind: str) -> None:
+def _write(path: str, data: bytes) -> None:
     try:
-        write_file(path, data, kind=kind)
+        write_file(path, data)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
 
