@@ -61,13 +61,8 @@ def _hash(text: str) -> str:
 def _errors(report: Report) -> str:
     if not report.errors:
         return ""
-    items = "".join(f"<li>{escape(_shown(str(error)))}</li>\n" for error in report.errors)
+    items = "".join(f"<li>{escape(visible(str(error)))}</li>\n" for error in report.errors)
     return f'<section class="errors" aria-label="Errors">\n<h2>Not checked</h2>\n<ul>\n{items}</ul>\n</section>\n'
-
-
-def _shown(text: str) -> str:
-    """The text with control characters made visible and without bytes that are not UTF-8."""
-    return visible(text).encode(errors="backslashreplace").decode()
 
 
 class _Files:
@@ -91,7 +86,7 @@ class _Files:
             "kind": "none" if finding.fix is None else _KINDS[finding.fix.applicability],
             "fix": finding.fix and finding.fix.message,
             "confidence": finding.confidence,
-            "evidence": [_shown(ground.words_with_place) for ground in finding.evidence],
+            "evidence": [visible(ground.words_with_place) for ground in finding.evidence],
         }
         if source is not None:
             first = max(1, finding.start.row - _AROUND)
@@ -106,7 +101,7 @@ class _Files:
         if (filename, cell) not in self._known:
             lines: dict[int, str] = {}
             self._known[filename, cell] = (len(self.entries), lines)
-            self.entries.append({"name": _shown(filename).replace(os.sep, "/"), "lines": lines})
+            self.entries.append({"name": visible(filename).replace(os.sep, "/"), "lines": lines})
         return self._known[filename, cell]
 
 

@@ -2,58 +2,43 @@
 none."""
 
 import os
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from tonumpy.report import Report, absolute
 from tonumpy.report.parts.entries import Entry, entries
 from tonumpy.text.visible import visible
 
 _PACKAGE = "org.tonumpy"
+_HOME = {"package": _PACKAGE}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     suites: dict[str, list[Entry]] = {}
     for entry in entries(report):
-        suites.setdefault(absolute(entry.filename), []).append(entry)
-    failures = len(report.findings)
-    errors = len(report.errors)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f'<testsuites name="tonumpy" {_counts(failures + errors or 1, failures, errors)}>')
+        suites.setdefault(visible(absolute(entry.filename)), []).append(entry)
+    failures, errors = len(report.findings), len(report.errors)
+    root = Element("testsuites", {"name": "tonumpy"} | _counts(failures + errors or 1, failures, errors))
     for name, found in suites.items():
-        lines += _suite(name, found)
+        _add_suite(root, name, found)
     if not suites:
-        lines.append(f'  <testsuite name="tonumpy" {_counts(1, 0, 0)} package="{_PACKAGE}">')
-        lines += [f'    <testcase name="No findings" classname="{_PACKAGE}" />', "  </testsuite>"]
-    return "\n".join((*lines, "</testsuites>", ""))
+        suite = SubElement(root, "testsuite", {"name": "tonumpy"} | _counts(1, 0, 0) | _HOME)
+        SubElement(suite, "testcase", name="No findings", classname=_PACKAGE)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _suite(name: str, found: list[Entry]) -> list[str]:
+def _add_suite(root: Element, name: str, found: list[Entry]) -> None:
     failures = sum(entry.finding is not None for entry in found)
     counts = _counts(len(found), failures, len(found) - failures)
-    lines = [f'  <testsuite name={_quoted(name)} {counts} package="{_PACKAGE}">']
+    suite = SubElement(root, "testsuite", {"name": name} | counts | _HOME)
     for entry in found:
-        (row, column), tag = entry.start, "failure" if entry.finding is not None else "error"
-        case = f'name="{_PACKAGE}.{entry.code}" classname={_quoted(os.path.splitext(name)[0])}'
-        text = f"line {row}, col {column}, {entry.message}"
-        lines.append(f'    <testcase {case} line="{row}" column="{column}">')
-        lines.append(f"      <{tag} message={_quoted(entry.message)}>{escape(_legal(visible(text)))}</{tag}>")
-        lines.append("    </testcase>")
-    return [*lines, "  </testsuite>"]
+        row, column = map(str, entry.start)
+        where = {"classname": os.path.splitext(name)[0], "line": row, "column": column}
+        case = {"name": f"{_PACKAGE}.{entry.code}"} | where
+        tag, message = "failure" if entry.finding is not None else "error", visible(entry.message)
+        told = SubElement(SubElement(suite, "testcase", case), tag, message=message)
+        told.text = f"line {row}, col {column}, {message}"
 
 
-def _counts(tests: int, failures: int, errors: int) -> str:
-    return f'tests="{tests}" skipped="0" failures="{failures}" errors="{errors}"'
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_legal(visible(text)), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
-
-
-def _legal(text: str) -> str:
-    """XML has no way to write some characters, not even as references."""
-    return "".join(each if _is_legal(each) else f"\\x{ord(each):02x}" for each in text)
-
-
-def _is_legal(character: str) -> bool:
-    code = ord(character)
-    return character in "\t\n\r" or (code >= 0x20 and not 0xD800 <= code < 0xE000 and code not in (0xFFFE, 0xFFFF))
+def _counts(tests: int, failures: int, errors: int) -> dict[str, str]:
+    return {"tests": str(tests), "skipped": "0", "failures": str(failures), "errors": str(errors)}

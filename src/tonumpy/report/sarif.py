@@ -62,11 +62,7 @@ def _result(finding: Finding) -> dict[str, object]:
         result["properties"] = {"confidence": finding.confidence, "observed": observed_entry(finding.observed)}
     placed = [each for each in finding.evidence if each.row and each.cell is None]
     if placed:
-        steps = [_related(each) for each in placed]
-        result["relatedLocations"] = _each_once(steps)  # the schema wants a set
-        end = _place(finding) | {"message": {"text": finding.message}}
-        flow = [{"location": step} for step in (*steps, end)]
-        result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
+        result["relatedLocations"] = _each_once([_related(each) for each in placed])  # the schema wants a set
     if finding.fix is not None and is_fixable(finding, unsafe=True) and finding.cell is None:
         change = {
             "artifactLocation": _artifact(finding.filename),
