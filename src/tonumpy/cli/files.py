@@ -209,25 +209,21 @@ def _plain(argument: str) -> str:
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
     """Sorted, without a second path to the same file; a link gives way to the file itself."""
-    real: dict[str, str] = {}  # by folder
-    kept: dict[tuple[str, str], str] = {}
+    identities: dict[str, object] = {}
+    kept: dict[tuple[object, str], str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):
         # a broken link stands for itself
         folder, name = os.path.split(real_path(path) if path in links and os.path.exists(path) else path)
-        kept.setdefault((_real_folder(folder, real), name), path)
+        if folder not in identities:
+            identities[folder] = _identity(folder)
+        kept.setdefault((identities[folder], name), path)
     return sorted(kept.values())
 
 
-def _real_folder(folder: str, known: dict[str, str]) -> str:
-    """The real path of a folder, from that of the nearest one above it that is known: each is looked at once."""
-    waiting = []
-    while folder not in known and os.path.basename(folder) not in ("", os.curdir, os.pardir):
-        waiting.append(folder)
-        folder = os.path.dirname(folder)
-    if folder not in known:
-        known[folder] = real_path(folder or os.curdir)
-    real = known[folder]
-    for each in reversed(waiting):
-        real = os.path.join(real, os.path.basename(each))
-        real = known[each] = real_path(each) if os.path.islink(real) else real
-    return real
+def _identity(folder: str) -> object:
+    """The same for two paths that lead to one folder."""
+    try:
+        found = os.stat(folder or os.curdir)
+    except OSError:
+        return folder
+    return found.st_dev, found.st_ino
