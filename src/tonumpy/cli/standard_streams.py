@@ -28,28 +28,14 @@ class StreamError(Exception):
 
 
 def prepare() -> None:
-    """StreamError where there is no standard output; without a place for errors nobody hears of them.
-
-    A descriptor that is closed would be that of the next file that is opened, and what is meant for the stream would
-    go there.
-    """
-    if None in (sys.stdin, sys.stdout, sys.stderr):
-        _fill_descriptors()
-        if sys.stderr is None:
-            sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        if sys.stdout is None:
-            raise StreamError("standard output is closed")
+    """StreamError where there is no standard output; without a place for errors nobody hears of them."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        raise StreamError("standard output is closed")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a file name or a message may hold what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
-
-
-def _fill_descriptors() -> None:
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
 
 
 def read_stdin() -> bytes:
