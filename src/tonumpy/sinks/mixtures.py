@@ -81,7 +81,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
             yield from _of_index(operands.key, index)
         if operands.right is None:
             return
-        if dimensions is not None and (isinstance(operands.key, ast.List) or takes_array(dimensions, index)):
+        if dimensions is not None and (isinstance(operands.key, ast.List) or takes_array(index)):
             yield _Mixed("put into array", operands.right, right)
         elif dimensions_of(right) is not None and _is_tensor(left):
             yield _Mixed("put into tensor", operands.left, left)
@@ -118,12 +118,11 @@ def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
             yield _Mixed("index", part, value)
 
 
-def takes_array(dimensions: int, index: Value) -> bool:
-    """True if what is put there is made an array: into a single place of an array goes what `float(tensor)` gives."""
+def takes_array(index: Value) -> bool:
+    """True if what is put there is surely made an array: not into a single place, where what `float(tensor)` gives
+    goes."""
     parts = index.items if isinstance(index, Sequence) and index.items else (index,)
-    if any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts):
-        return True
-    return dimensions > len(parts)
+    return any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts)
 
 
 def _selects(part: Value) -> bool:

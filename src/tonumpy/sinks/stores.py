@@ -79,7 +79,7 @@ def _refusal_under(receiver: Value, key: Value) -> Refusal | None:
     for name in filter(None, map(made_by, members(receiver))):
         if name.partition(".")[0] == "pandas" and name not in _INDEXERS:
             return EVERY if is_text(key) else None
-        if name.startswith("scipy.") and not takes_array(0, key):
+        if name.startswith("scipy.") and not takes_array(key):
             return None  # a variable of netCDF is an array of NumPy there
         consumer = consumer_of(name, "__setitem__")
         for parameter in () if consumer is None else consumer.parameters:

@@ -91,7 +91,7 @@ def _attribute_of_plain(_: Frame, value: NonTensor, name: str) -> Value:
     if name == "device" and "." in value.what and not value.what.startswith("numpy."):
         return Device(None, device_taint=DeviceTaint.GIVEN)  # `args.device`
     part = part_named(value.what, name) if "." in value.what else None
-    dimensions = None if value.dimensions is None else arrays.of_attribute(value.dimensions, name)
+    dimensions = value.dimensions if name in ("T", "real", "imag") else None
     return NonTensor(part) if part is not None else NonTensor("attribute", dimensions)
 
 
@@ -160,7 +160,7 @@ def subscript_of(frame: Frame, value: Value, index: Value, *, is_slice: bool) ->
         return library.item(frame, value, None if is_slice else index)
     if isinstance(value, NonTensor):
         if value.dimensions is not None:
-            return value._replace(dimensions=arrays.of_item(value.dimensions, index, is_slice=is_slice))
+            return value._replace(dimensions=arrays.of_item(index, is_slice=is_slice))
         return NonTensor("int") if value.what == "Size" and not is_slice else value
     if isinstance(value, Symbol):
         return NonTensor(value.name) if gives_plain_values(value.name) else Unknown(Reason.ITEM)
@@ -192,15 +192,11 @@ def _part_of_tensor(frame: Frame, value: Tensor, index: Value, *, is_slice: bool
     if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
         return NonTensor("number")
     is_item = isinstance(index, NonTensor) and not is_slice
-    taken = len(index.items or ()) if isinstance(index, Sequence) else 1
-    dimensions = value.dimensions if is_slice else None
-    if _is_position(index) and value.dimensions is not None and not is_slice:
-        dimensions = max(value.dimensions - taken, 0)
     return item_of_tensor(frame, value)._replace(
         is_item=is_item,
         is_number=value.is_number or _is_position(index),
         layout=None if is_slice or isinstance(index, Sequence) else value.layout,
-        dimensions=dimensions,
+        dimensions=value.dimensions if is_slice else None,
     )
 
 
@@ -235,8 +231,7 @@ def item_of(frame: Frame, value: Value) -> Value:
     if isinstance(value, LibraryObject):
         return library.item(frame, value)
     if isinstance(value, NonTensor):
-        held = value.dimensions
-        return value._replace(dimensions=None if held is None else arrays.of_iteration(held))
+        return value._replace(dimensions=None)
     if isinstance(value, Constant):
         return NonTensor("str")
     return value if isinstance(value, (OtherFramework, Nothing)) else Unknown(Reason.ITEM)

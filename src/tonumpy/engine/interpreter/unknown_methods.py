@@ -48,7 +48,7 @@ _OTHER_TENSORS: dict[object, Value] = {
 
 def call_plain(frame: Frame, receiver: NonTensor, name: str, arguments: Arguments) -> Value:
     held = receiver.dimensions
-    dimensions = None if held is None else arrays.made_by_method(held, name, arguments)
+    dimensions = None if held is None else arrays.made_by_method(held, name)
     if name in _OUT_OF_TABLES and receiver.what.startswith("pandas."):
         return NonTensor(_OUT_OF_TABLES[name])
     if "." in receiver.what:

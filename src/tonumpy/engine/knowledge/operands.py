@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from functools import reduce
+from typing import Literal
 
 from tonumpy.engine.knowledge.arrays import of_arithmetic
 from tonumpy.engine.values.dtypes import is_complex, is_integral
@@ -215,15 +216,10 @@ def are_given(operands: Items[Value]) -> bool:
     return True
 
 
-def _dimensions_of(operands: Items[Value]) -> int | None:
-    """Return the dimensions of what is computed number by number: those of the operand that has most."""
-    most = 0
-    for operand in operands:
-        if isinstance(operand, Tensor) and operand.dimensions is not None:
-            most = max(most, operand.dimensions)
-        elif not is_number(operand):
-            return None
-    return most
+def _dimensions_of(operands: Items[Value]) -> Literal[0] | None:
+    """Return 0 if all that is computed number by number are numbers, or tensors without dimensions."""
+    have_none = all(each.dimensions == 0 if isinstance(each, Tensor) else is_number(each) for each in operands)
+    return 0 if have_none else None
 
 
 def are_numbers(operands: Items[Value]) -> bool:

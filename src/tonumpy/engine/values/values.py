@@ -53,7 +53,7 @@ class Tensor(NamedTuple):
     evidence: AllEvidence = PROVED  # what its facts rest on
     param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
     is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
-    dimensions: int | None = None  # how many it surely has
+    dimensions: Literal[0] | None = None  # 0 if it surely has none
     ufuncs: frozenset[ast.Call] = frozenset()  # boolean ufuncs of NumPy that it is the result of (see ufuncs.py)
 
 
@@ -77,7 +77,7 @@ class Unknown(NamedTuple):
 class NonTensor(NamedTuple):
     """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape.
 
-    `dimensions`: how many it has at least, where it is surely an array of NumPy.
+    `dimensions`: where it is surely an array of NumPy, 1 if it surely has some, else 0.
     """
 
     what: str
