@@ -10,7 +10,7 @@ from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.torch_transforms import Transformed
 from tonumpy.engine.values.dtypes import is_choice, is_integral, link_of_dtype, may_lack
-from tonumpy.engine.values.evidence import PROVED, AllEvidence, Strength, is_cut_off, is_on_one_branch, of_cuts, weakest
+from tonumpy.engine.values.evidence import PROVED, AllEvidence, Strength, is_cut_off, of_cuts, weakest
 from tonumpy.facts import Certainty, Fact
 from tonumpy.findings import Confidence
 from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site
@@ -275,7 +275,6 @@ class ImplicitConversion(NamedTuple):
     @property
     def confidence(self) -> Confidence:
         is_made_by_model = self.param_taint and self.grad_mode is True and not self.grad_is_proved
-        is_made_by_model = is_made_by_model and not is_on_one_branch(self.evidence)
         if self.certainty != "tensor" and of_cuts(self.evidence) and not self.is_certain_to_raise:
             return "low"  # what made it may give anything
         if self.is_doubtful:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
-from tonumpy.engine.values.evidence import is_on_one_branch
 from tonumpy.facts import Certainty
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import quoted
@@ -159,8 +158,6 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
 
 def _risks_told(conversion: ImplicitConversion) -> str:
     told = [_RISKS[risk].words.format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
-    if conversion.risks == ("learns",) and is_on_one_branch(conversion.evidence):
-        return "may require grad: NumPy raises RuntimeError if it does"
     errors = _errors(conversion)
     who = "it" if any(each in dict(conversion.errors) for each in _letters(conversion)) else "NumPy"
     if all(each.endswith("Warning") for each in errors):

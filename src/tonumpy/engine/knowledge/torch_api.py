@@ -69,7 +69,7 @@ class Callable(NamedTuple):
 
     `results` has one entry for each combination of `deciders` that was seen; without deciders there is one.
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
-    writes     the parameters whose tensors are written, "self" in a method; `may_write`: depending on other arguments
+    writes     the parameters whose tensors are written, "self" in a method
     plain_from the position from which on no tensor can be given
     plain      the names under which none can, though some other function takes one under such a name
     gradless   where a tensor can be given whose grad the result never takes over, by position and by name: an index
@@ -81,7 +81,6 @@ class Callable(NamedTuple):
     deciders: tuple[Decider, ...] = ()
     takes: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    may_write: tuple[str, ...] = ()
     plain_from: int | None = None
     plain: tuple[str, ...] = ()
     gradless: tuple[int | str, ...] = ()
@@ -175,7 +174,6 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
         tuple(Decider(*decider) for decider in entry.get("deciders", ())),
         tuple(entry.get("takes", ())),
         tuple(entry.get("writes", ())),
-        tuple(entry.get("may_write", ())),
         entry.get("plain_from"),
         tuple(entry.get("plain", ())),
         tuple(entry.get("gradless", ())),

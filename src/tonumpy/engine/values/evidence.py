@@ -58,13 +58,6 @@ def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
     return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
 
 
-_ON_ONE_BRANCH = "branches"
-
-
-def is_on_one_branch(evidence: AllEvidence) -> bool:
-    return bool(evidence) and any(each.id == _ON_ONE_BRANCH for each in evidence)
-
-
 class Spot(NamedTuple):
     """A row of a file, where some habits are switched off."""
 

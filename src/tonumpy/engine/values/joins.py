@@ -199,9 +199,7 @@ def join_arguments(first: Arguments, second: Arguments) -> Arguments:
     named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
     has_star = first.has_star or second.has_star
     hides_names = first.hides_names or second.hides_names
-    is_known = isinstance(first.under_names, Unknown) and isinstance(second.under_names, Unknown)
-    under_names = join(first.under_names, second.under_names) if is_known else NOTHING
-    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names, under_names)
+    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)
 
 
 def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:

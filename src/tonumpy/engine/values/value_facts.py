@@ -19,7 +19,6 @@ from tonumpy.engine.values.values import (
     Instance,
     LibraryObject,
     Mapping,
-    Method,
     ModuleValue,
     NonTensor,
     Nothing,
@@ -125,7 +124,7 @@ def tensor_facts(value: Value) -> tuple[Fact, Fact]:
         return joined_facts(value.values())
     if isinstance(value, Union):
         return joined_facts(value.members)
-    if isinstance(value, (Instance, Class, Function, BoundMethod, Method, ModuleValue)):
+    if isinstance(value, (Instance, Class, Function, BoundMethod, ModuleValue)):
         return None, None
     return True, False
 

@@ -11,7 +11,6 @@ from tonumpy.engine.values.values import (
     Instance,
     LibraryObject,
     Mapping,
-    Method,
     Sequence,
     Union,
     Unknown,
@@ -20,7 +19,7 @@ from tonumpy.engine.values.values import (
 
 MAX_SIZE = 100_000  # values in one, each counted as often as it is held
 _MAX_NESTING = 40
-_HOLDERS = (Sequence, Mapping, Union, Instance, LibraryObject, Method, BoundMethod)
+_HOLDERS = (Sequence, Mapping, Union, Instance, LibraryObject, BoundMethod)
 _TOO_LARGE = left_open(
     Unknown(Reason.CUT_SHORT), cut_off("size", f"it holds more than {MAX_SIZE:,} other values", "", 0)
 )
@@ -53,7 +52,7 @@ def _size(value: Value, known: dict[int, int], nesting: int) -> int:
 def _held_by(value: Value) -> tuple[Value, ...]:
     if isinstance(value, (Sequence, Mapping, Union)):
         return parts_of(value)
-    if isinstance(value, (Method, BoundMethod)):
+    if isinstance(value, BoundMethod):
         return (value.receiver,)
     arguments: Arguments | None = getattr(value, "arguments", None)
-    return () if arguments is None else (*arguments.values(), arguments.starred, arguments.under_names)
+    return () if arguments is None else (*arguments.values(), arguments.starred)

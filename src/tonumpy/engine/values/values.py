@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.facts import Certainty, Fact
-
-_Fresh = TypeVar("_Fresh", "Tensor", "Unknown", "Tensor | Unknown")
 
 
 class Nothing(NamedTuple):
@@ -141,7 +138,6 @@ class Function(NamedTuple):
     module: Module
     owner: Class | None  # the class whose method it is
     closure: Any = None  # interpreter.frame.Frame of the enclosing function; compared by identity
-    grad_mode: str = "unchanged"  # what it runs in, as `torch.no_grad()(function)` does (see contexts.py)
 
 
 class Class(NamedTuple):
@@ -185,13 +181,6 @@ class LibraryObject(NamedTuple):
     device_taint: DeviceTaint = DeviceTaint.NONE
 
 
-class Method(NamedTuple):
-    """`receiver.name` before it is called, where the receiver is not an object of the repository."""
-
-    receiver: Value
-    name: str
-
-
 class BoundMethod(NamedTuple):
     """A method of the repository bound to its object."""
 
@@ -220,8 +209,7 @@ class Union(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of a call as far as they are known; `has_star` where a * or ** hides some.
 
-    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name, and
-    `under_names` is what is known of the tensors among these, NOTHING where their device is not.
+    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name.
     """
 
     positional: tuple[Value, ...]
@@ -229,7 +217,6 @@ class Arguments(NamedTuple):
     has_star: bool = False
     starred: Value = NOTHING
     hides_names: bool = False
-    under_names: Value = NOTHING
 
     def named_value(self, name: str) -> Value | None:
         return next((value for key, value in self.named if key == name), None)
@@ -238,23 +225,12 @@ class Arguments(NamedTuple):
         """The argument that is given by position or by name."""
         return self.positional[position] if position < len(self.positional) else self.named_value(name)
 
-    def mapped(self, change: Callable[[Value], Value]) -> Arguments:
-        """With each of them changed, and what a * hides."""
-        return self._replace(
-            positional=tuple(map(change, self.positional)),
-            named=tuple((name, change(value)) for name, value in self.named),
-            starred=change(self.starred),
-        )
-
     def values(self) -> tuple[Value, ...]:
         return (*self.positional, *(value for _, value in self.named))
 
     def all_values(self) -> tuple[Value, ...] | None:
-        """With what a ** hides, where something is known of it; None where not, or where a * hides some."""
-        if not self.has_star:
-            return self.values()
-        is_known = isinstance(self.starred, Nothing) and not isinstance(self.under_names, Nothing)
-        return (*self.values(), self.under_names) if is_known else None
+        """Return all of them; None where a * or ** hides some."""
+        return None if self.has_star else self.values()
 
 
 Value = (
@@ -272,7 +248,6 @@ Value = (
     | Class
     | Instance
     | LibraryObject
-    | Method
     | BoundMethod
     | ModuleValue
     | Annotation
@@ -297,22 +272,9 @@ def is_text(value: Value) -> bool:
     return isinstance(value, NonTensor) and value.what == "str"
 
 
-# A module of whatever class that somebody has moved, so that it has parameters: nobody knows whether they are frozen.
-
 SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # what it makes, when it is called, may be anything
 
 
 def same(first: Value | None, second: Value | None) -> bool:
     """Equality that tells Constant(1) from Plain(1): named tuples of different classes may compare equal."""
     return first is second or (type(first) is type(second) and first == second)
-
-
-def definition(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
-    module: Module,
-    owner: Class | None,
-    closure: object,
-) -> Value:
-    if isinstance(node, ast.ClassDef):
-        return Class(node, module, closure)
-    return Function(node, module, owner, closure)
