@@ -33,7 +33,7 @@ from tonumpy.text.syntax import walk
 
 CASTS = {"half": "float16", "float": "float32", "double": "float64", "bfloat16": "bfloat16"}
 TENSOR_TYPES = {
-    **dict.fromkeys(("FloatTensor",), "float32"),
+    "FloatTensor": "float32",
     "DoubleTensor": "float64",
     "HalfTensor": "float16",
     "BFloat16Tensor": "bfloat16",

@@ -15,35 +15,20 @@ from tonumpy.engine.values.value_facts import dtype_of
 from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
 
 # Methods that give a layout that NumPy does not have.
+_SPARSE = "coo csr csc bsr bsc".split()
 LAYOUT_OF_METHOD = {
-    "to_sparse": "sparse",
-    "to_sparse_coo": "sparse",
-    "to_sparse_csr": "sparse",
-    "to_sparse_csc": "sparse",
-    "to_sparse_bsr": "sparse",
-    "to_sparse_bsc": "sparse",
+    **dict.fromkeys(("to_sparse", *(f"to_sparse_{kind}" for kind in _SPARSE)), "sparse"),
     "to_mkldnn": "mkldnn",
 }
 # And functions. Those with a capital are the legacy constructors.
-LAYOUT_OF_FUNCTION = {
-    "torch.sparse_coo_tensor": "sparse",
-    "torch.sparse_csr_tensor": "sparse",
-    "torch.sparse_csc_tensor": "sparse",
-    "torch.sparse_bsr_tensor": "sparse",
-    "torch.sparse_bsc_tensor": "sparse",
-    "torch.sparse.spdiags": "sparse",
-    "torch.sparse.FloatTensor": "sparse",
-    "torch.sparse.DoubleTensor": "sparse",
-    "torch.sparse.LongTensor": "sparse",
-}
+SPARSE_FUNCTIONS = frozenset(
+    (
+        *(f"torch.sparse_{kind}_tensor" for kind in _SPARSE),
+        *(f"torch.sparse.{name}" for name in ("spdiags", "FloatTensor", "DoubleTensor", "LongTensor")),
+    )
+)
 # The values of an argument `layout=`.
-LAYOUTS = {
-    "torch.sparse_coo": "sparse",
-    "torch.sparse_csr": "sparse",
-    "torch.sparse_csc": "sparse",
-    "torch.sparse_bsr": "sparse",
-    "torch.sparse_bsc": "sparse",
-}
+SPARSE_LAYOUTS = frozenset(f"torch.sparse_{kind}" for kind in _SPARSE)
 # Functions and methods that keep it where all tensors that go in are of such a layout; beside a dense one it is dense.
 KEEP_LAYOUT_OF_ALL = frozenset("add sub mm matmul cat concat hstack stack vstack".split())
 OF_SEVERAL = frozenset("cat concat concatenate hstack vstack stack dstack column_stack".split())
@@ -73,15 +58,13 @@ _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
 
 def of_function(name: str, arguments: Arguments, result: Value | None) -> Value | None:
     """The result of `torch.name(...)`; None stays None but for legacy constructors."""
-    if name in LAYOUT_OF_FUNCTION and result is None:
-        return Tensor(layout=LAYOUT_OF_FUNCTION[name])
+    if name in SPARSE_FUNCTIONS and result is None:
+        return Tensor(layout="sparse")
     if not isinstance(result, Tensor):
         return result
-    if name in LAYOUT_OF_FUNCTION:
-        return result._replace(layout=LAYOUT_OF_FUNCTION[name])
     asked = arguments.named_value("layout")
-    if isinstance(asked, Symbol) and asked.name in LAYOUTS:
-        return result._replace(layout=LAYOUTS[asked.name])
+    if name in SPARSE_FUNCTIONS or (isinstance(asked, Symbol) and asked.name in SPARSE_LAYOUTS):
+        return result._replace(layout="sparse")
     first = arguments.get(0, "input")
     short = name.rpartition(".")[2]
     if name in CONJUGATED_OF_REAL and isinstance(first, Tensor) and first.dtype is not None:

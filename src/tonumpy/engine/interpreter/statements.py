@@ -57,7 +57,7 @@ def execute(frame: Frame, body: list[ast.stmt]) -> None:
 
 
 def _expression(frame: Frame, node: ast.Expr) -> None:
-    value = frame.value(node.value)
+    frame.value(node.value)
     call = node.value
     if isinstance(call, ast.Call):
         name = last_name(call.func)
@@ -65,17 +65,8 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
             frame.mode = truth_of(frame.value(call.args[0]))
         elif name in ("exit", "_exit", "abort") and isinstance(call.func, ast.Attribute):
             frame.leave()
-        elif name in ("register_buffer", "register_parameter", "add_state") and isinstance(call.func, ast.Attribute):
-            _register(frame, call)
-        elif isinstance(value, Sequence) and value.items is not None and name is None:
-            return
-
-
-def _register(frame: Frame, call: ast.Call) -> None:
-    """`self.register_buffer("mean", x)` stores `self.mean`."""
-    made = registered(call)
-    if made is not None:
-        assign(frame, made[0], frame.value(made[1]))
+        elif (made := registered(call)) is not None:
+            assign(frame, made[0], frame.value(made[1]))
 
 
 def _assignment(frame: Frame, node: ast.Assign) -> None:

@@ -8,73 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
-LINKS_OF_DTYPE = {
-    "bfloat16": "float",
-    "float8_e4m3fn": "float",
-    "float8_e4m3fnuz": "float",
-    "float8_e5m2": "float",
-    "float8_e5m2fnuz": "float",
-    "float8_e8m0fnu": "float",
+LINKS_OF_DTYPE: dict[str, str | None] = {
+    **dict.fromkeys(
+        "bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(), "float"
+    ),
     "float4_e2m1fn_x2": None,
-    "complex32": "cfloat",
-    "chalf": "cfloat",
-    "quantized": "dequantize",
-    "qint8": "dequantize",
-    "quint8": "dequantize",
-    "qint32": "dequantize",
-    "quint4x2": "dequantize",
-    "quint2x4": "dequantize",
+    **dict.fromkeys("complex32 chalf".split(), "cfloat"),
+    **dict.fromkeys("quantized qint8 quint8 qint32 quint4x2 quint2x4".split(), "dequantize"),
 }
 OTHER = "another"  # one that nothing in sight names
 _OR = " or "
 _SHORT = {"half": "float16", "float": "float32", "double": "float64"}
 
-_INTEGRAL = frozenset(
-    (
-        "integral",
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint16",
-        "uint32",
-        "uint64",
-        "short",
-        "int",
-        "long",
-    )
-)
-_FLOATING = frozenset(
-    (
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "half",
-        "float",
-        "double",
-        "complex",
-        "complex32",
-        "complex64",
-        "complex128",
-        "chalf",
-        "cfloat",
-        "cdouble",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-        "float4_e2m1fn_x2",
-        "qint8",
-        "qint32",
-        "quint8",
-        "quint4x2",
-        "quint2x4",
-    )
-)
+_INTEGRAL = frozenset("integral bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 short int long".split())
+_FLOATING = frozenset("float16 float32 float64 half float double complex complex64 complex128 cfloat cdouble".split())
 
 
 def join_dtype(first: str | None, second: str | None) -> str | None:
@@ -129,7 +76,7 @@ _REAL = frozenset(("float16", "float32", "float64", "bfloat16", "half", "float",
 
 
 def is_dtype_name(name: str) -> bool:
-    return name in _INTEGRAL or name in _FLOATING
+    return name in _INTEGRAL or name in _FLOATING or (name in LINKS_OF_DTYPE and name != "quantized")
 
 
 def is_real(dtype: str | None) -> bool:
