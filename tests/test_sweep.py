@@ -20,7 +20,7 @@ import pytest
 from time_limits import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 MISSING = [name for name in ("distributed", "pyarrow", "psutil") if find_spec(name) is None]
@@ -35,7 +35,7 @@ from readme import ROOT, block  # noqa: E402
 
 from tonumpy.cli.main import main  # noqa: E402
 from tonumpy.sweep.messages import Orders, Reply, Request, Target  # noqa: E402
-from tonumpy.sweep.parquet_store import Store  # noqa: E402
+from tonumpy.sweep.parquet_store import Done, Store  # noqa: E402
 from tonumpy.sweep.worker import run_task  # noqa: E402
 
 FLAGGED = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.cuda().numpy()\n"
@@ -625,11 +625,12 @@ def test_an_interrupt_that_a_library_swallows_is_kept(tmp_path: Path, monkeypatc
     """Arrow clears what Python code raises that it calls."""
     repository(tmp_path / "all", {"a.py": FLAGGED})
 
-    def swallowing(_store: Store) -> None:
+    def swallowing(*_: object) -> dict[str, Done]:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+        return {}
 
-    monkeypatch.setattr(Store, "refresh", swallowing)
+    monkeypatch.setattr(Store, "done", swallowing)
     swept = Sweep(tmp_path, None)("all out")
     assert (swept.code, swept.out) == (130, "")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -641,14 +642,14 @@ def test_a_run_goes_on_where_interrupts_are_ignored(
 ) -> None:
     """As any command in the background of a script, or under `nohup`."""
     repository(tmp_path / "all", {"a.py": FLAGGED})
-    refresh, sent = Store.refresh, []
+    done, sent = Store.done, []
 
-    def interrupted(store: Store) -> None:
+    def interrupted(store: Store, target: Target) -> Mapping[str, Done]:
         os.kill(os.getpid(), signal.SIGINT)
         sent.append(store)
-        refresh(store)
+        return done(store, target)
 
-    monkeypatch.setattr(Store, "refresh", interrupted)
+    monkeypatch.setattr(Store, "done", interrupted)
     outside = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         swept = sweep("all out")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import re
 import sys
-from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from importlib.util import find_spec
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from tonumpy import __version__
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
 _NEEDED = ("distributed", "pyarrow", "psutil", "tqdm")
-_REFRESH = 2.0  # seconds between two looks at what other runs have written
-_AHEAD = 2  # tasks for each worker, so that none waits for the next
 _RARELY = 30.0  # seconds between two lines of progress where there is no terminal
 _GOES_ON = "the same command goes on where it stopped"
 
@@ -49,6 +45,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         raise ConfigError("sweep needs an operating system that can fork processes")
     from tonumpy.sweep.parquet_store import Store  # start-up: the libraries may be missing
 
+    arguments.task_memory = _bytes_in(arguments.task_memory)
     targets = read_targets(arguments.repositories)
     if arguments.patches is not None:
         os.makedirs(arguments.patches, exist_ok=True)
@@ -58,6 +55,15 @@ def sweep(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         run.write_page(arguments.html)
     return run.summary()
+
+
+def _bytes_in(text: str) -> int:
+    from dask.utils import parse_bytes  # start-up
+
+    try:
+        return int(parse_bytes(text))
+    except ValueError as error:
+        raise ConfigError(f"--task-memory: expected a size such as 512M or 4GiB, found `{text}`") from error
 
 
 def _run_name(options: Sequence[str], config: str | None) -> str:
@@ -83,7 +89,6 @@ class _Run:
         self._done: dict[Target, Done] = {}
         self._earlier = 0  # of these, those that an earlier run has done
         self._failures: dict[Target, Failure] = {}
-        self._refreshed = 0.0
 
     def go(self) -> None:
         """Hand tasks to processes of this machine, or to the workers of a cluster, and keep what they give."""
@@ -93,10 +98,9 @@ class _Run:
         if self._arguments.scheduler is not None:
             self._go_on_cluster()
             return
-        workers = self._arguments.workers or cores()
-        executor = ThreadPoolExecutor(workers)
+        executor = ThreadPoolExecutor(self._arguments.workers or cores())
         try:
-            self._work(executor, workers)
+            self._work(executor)
         finally:
             stopping.set()
             executor.shutdown(cancel_futures=True)
@@ -110,39 +114,29 @@ class _Run:
         except OSError as error:  # TimeoutError is one
             raise ConfigError(f"{address}: {error}; {_GOES_ON}") from error
         try:
-            executor = client.get_executor(pure=False)
-            self._work(executor, max(1, sum(client.ncores().values())))
+            self._work(client.get_executor(pure=False))
         except (CancelledError, OSError) as error:
             raise ConfigError(f"{address}: went away; {_GOES_ON}") from error
         finally:
             client.close(timeout=5)
 
-    def _work(self, executor: Executor, workers: int) -> None:
+    def _work(self, executor: Executor) -> None:
         from tqdm import tqdm  # start-up: the libraries may be missing
 
         from tonumpy.sweep.worker import run_task  # the same: start-up
 
         quiet, on_terminal = self._arguments.quiet, sys.stderr.isatty()
-        waiting = list(self._targets)
-        random.shuffle(waiting)  # two runs at once share the work this way
-        running: dict[Future[Reply], Target] = {}
+        running = {executor.submit(run_task, self._request(target)): target for target in self._targets}
         tqdm.monitor_interval = 0
         rare = {} if on_terminal else {"mininterval": _RARELY, "delay": _RARELY}
-        with tqdm(total=len(waiting), unit="repository", dynamic_ncols=True, disable=quiet, **rare) as bar:
-            while waiting or running:
-                while waiting and len(running) < _AHEAD * workers:
-                    request = self._request(waiting.pop())
-                    running[executor.submit(run_task, request)] = request.target
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    self._take(running.pop(future), _reply(future))
-                    current().check()  # Arrow swallows what is raised in Python code that it calls
-                    bar.set_postfix_str(f"{self._findings} findings", refresh=False)
-                    bar.update()
+        with tqdm(total=len(running), unit="repository", dynamic_ncols=True, disable=quiet, **rare) as bar:
+            for future in as_completed(list(running)):
+                self._take(running.pop(future), _reply(future))
+                current().check()  # Arrow swallows what is raised in Python code that it calls
+                bar.set_postfix_str(f"{self._findings} findings", refresh=False)
+                bar.update()
 
     def _request(self, target: Target) -> Request:
-        if monotonic() - self._refreshed > _REFRESH:
-            self._store.refresh()
-            self._refreshed = monotonic()
         known = frozenset(commit for commit, done in self._store.done(target).items() if self._is_whole(done))
         return Request(target, self._orders, known)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import re
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _EPILOG = """\
 Options after `--` go to `tonumpy check` in every repository:
   tonumpy sweep repositories.txt out -- --select TNP1 --strict
@@ -33,9 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--task-timeout", type=_seconds, default=900.0, metavar="SECONDS", help="time limit of a task (default: 900)"
     )
-    group.add_argument(
-        "--task-memory", type=_size, default=4 * 2**30, metavar="SIZE", help="memory limit of a task (default: 4G)"
-    )
+    group.add_argument("--task-memory", default="4GiB", metavar="SIZE", help="memory limit of a task (default: 4GiB)")
     group = parser.add_argument_group("results")
     group.add_argument(
         "--patches", metavar="DIR", help="write the safe fixes of each repository as a patch for `git am`"
@@ -60,10 +56,3 @@ def _seconds(text: str) -> float:
     if not 0.0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found `{text}`")
     return seconds
-
-
-def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"expected a size such as 512M or 4G, found `{text}`")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))

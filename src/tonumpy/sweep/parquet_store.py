@@ -81,7 +81,6 @@ class Store:
     def __init__(self, folder: str, run: str) -> None:
         self._folder = folder
         self._run = run
-        self._seen: set[str] = set()
         self._done: dict[tuple[str, str | None], dict[str, Done]] = {}
         for table in _TABLES:
             try:
@@ -89,16 +88,10 @@ class Store:
             except OSError as error:
                 raise ConfigError(f"{self._path(table, '')}: {error.strerror}") from error
             self._write(table, "none", [])  # so that a table can be asked that holds nothing yet
-
-    def refresh(self) -> None:
-        """Read what this run, or another on the same data set, has finished since."""
-        folder = self._path("repositories", "")
-        names = {name for name in os.listdir(folder) if name.endswith(".parquet")}
-        for name in sorted(names - self._seen):
+        for name in sorted(os.listdir(self._path("repositories", ""))):
             for row in self._read("repositories", name.removesuffix(".parquet")):
                 done = Done(row["commit"], row["findings"], row["errors"], row["patch"])
                 self._done.setdefault((row["repository"], row["folder"]), {})[row["commit"]] = done
-            self._seen.add(name)
 
     def done(self, target: Target) -> Mapping[str, Done]:
         """The results for a target, by commit."""
