@@ -103,22 +103,21 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
     if isinstance(operation, AddLinks):
         return (_add_links(operation, source),)
     if isinstance(operation, DataToDetach):
-        start = _name_start(operation.subject, source)
-        return (Edit(start, source.node_end(operation.subject), "detach()"),)
+        return (Edit(_name_start(operation.subject, source), _span(operation.subject, source)[1], "detach()"),)
     if isinstance(operation, RemoveLink):
         return _remove_link(operation, source)
     if isinstance(operation, (Convert, AddCopy)):
         return _append_links(operation, source)
     if isinstance(operation, ReplaceFunction):
-        return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), operation.name),)
+        return (_replaced(operation.subject, operation.name, source),)
     if isinstance(operation, MakeFalse):
-        return (Edit(source.node_start(operation.subject), source.node_end(operation.subject), "False"),)
+        return (_replaced(operation.subject, "False", source),)
     return (_force(operation.subject, source),)
 
 
 def _append_links(operation: Convert | AddCopy, source: Source) -> tuple[Edit, ...]:
     argument = operation.subject
-    start, end = source.node_start(argument), source.node_end(argument)
+    start, end = _span(argument, source)
     if isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
         return (Edit(end, end, operation.links),)
     return Edit(start, start, "("), Edit(end, end, f"){operation.links}")
@@ -127,7 +126,7 @@ def _append_links(operation: Convert | AddCopy, source: Source) -> tuple[Edit, .
 def _add_links(operation: AddLinks, source: Source) -> Edit:
     """Just before the dot. A dot that starts a line makes a chain that stands one link a line, and it goes on so."""
     text = source.text
-    base_end = source.offset(source.node_end(operation.before.value))
+    base_end = _end(operation.before.value, source)
     gap = _gap(text, base_end)
     dot = gap.end()
     name = source.offset(_name_start(operation.before, source))
@@ -148,29 +147,27 @@ def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
     The brackets of `(x.detach)()` stay around what is left of it.
     """
     function, text = operation.function, source.text
-    base_end, function_end = source.offset(source.node_end(function.value)), source.offset(source.node_end(function))
+    base_end, function_end = _end(function.value, source), _end(function, source)
     gap, behind = _gap(text, base_end)[0], _gap(text, function_end)[0]
     if "#" in gap + behind:
         raise MisplacedError
-    start, end = source.position_at(base_end + gap.rfind(")") + 1), source.node_end(operation.subject)
+    start, end = source.position_at(base_end + gap.rfind(")") + 1), _span(operation.subject, source)[1]
     if ")" not in behind:
         return (Edit(start, end, ""),)
     bracket = source.position_at(function_end + behind.rfind(")") + 1)
-    return Edit(start, source.node_end(function), ""), Edit(bracket, end, "")
+    return Edit(start, _span(function, source)[1], ""), Edit(bracket, end, "")
 
 
 def _force(call: ast.Call, source: Source) -> Edit:
     """`force=True` into the empty brackets, or in place of the one argument there."""
     text = source.text
-    bracket = _gap(text, source.offset(source.node_end(call.func))).end()
+    bracket = _gap(text, _end(call.func, source)).end()
     if text[bracket : bracket + 1] != "(":
         raise MisplacedError
     if call.keywords:
-        value = call.keywords[0].value
-        return Edit(source.node_start(value), source.node_end(value), "True")
+        return _replaced(call.keywords[0].value, "True", source)
     if call.args:
-        argument = call.args[0]
-        return Edit(source.node_start(argument), source.node_end(argument), "force=True")
+        return _replaced(call.args[0], "force=True", source)
     place = source.position_at(bracket + 1)
     return Edit(place, place, "force=True")
 
@@ -182,6 +179,18 @@ def _is_echoed(candidate: Candidate, source: Source) -> bool:
     return string is not None and (
         type(string).__name__ == "TemplateStr" or re.search(r"=\s*[}!:]", source.text_of(string)) is not None
     )
+
+
+def _replaced(node: ast.expr, content: str, source: Source) -> Edit:
+    return Edit(*_span(node, source), content)
+
+
+def _span(node: ast.expr, source: Source) -> tuple[Position, Position]:
+    return source.node_start(node), source.node_end(node)
+
+
+def _end(node: ast.expr, source: Source) -> int:
+    return source.extent(node)[1]
 
 
 def _name_start(attribute: ast.Attribute, source: Source) -> Position:
