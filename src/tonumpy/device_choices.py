@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.memory import Sharing
-from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.bindings import bound_names, names_in, parameter_names
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.values.evidence import AllEvidence, Strength
 from tonumpy.findings import Finding, Ground
 from tonumpy.judgements import Judgement
 from tonumpy.phrases import CHOSEN
-from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.mixtures import infer_mixtures
-from tonumpy.text.candidates import OperationSite, Scope, is_in_row
+from tonumpy.text.candidates import Scope, is_in_row
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_of
 from tonumpy.text.tree_paths import path_at
@@ -153,56 +148,21 @@ def _targets(statement: ast.stmt) -> list[str | None]:
     return [path_of(each) for each in targets]
 
 
-def with_device_lines(judgements: list[Judgement], module: Module, sharing: Callable[[], Sharing]) -> list[Judgement]:
+def with_device_lines(judgements: list[Judgement], module: Module) -> list[Judgement]:
     """The judgements, those of a device chosen at run time with the line that chooses it."""
-    chosen = [each.conversion for each in judgements if _is_of_choice(each) and each.conversion is not None]
-    if not chosen:
-        return judgements
-    behind = _evidence_of(chosen, module, sharing)
     told = []
     for each in judgements:
-        conversion = each.conversion if _is_of_choice(each) else None
-        evidence = frozenset() if conversion is None else behind.get(_key(conversion), frozenset())
-        choice = None if conversion is None else _choice(conversion, evidence, module)
+        is_of_choice = each.conversion is not None and CHOSEN in each.finding.message
+        choice = _choice(each.conversion, module) if is_of_choice and each.conversion is not None else None
         told.append(each if choice is None else each._replace(finding=_named(each.finding, choice)))
     return told
 
 
-def _is_of_choice(judgement: Judgement) -> bool:
-    return judgement.conversion is not None and CHOSEN in judgement.finding.message
-
-
-def _key(conversion: Conversion | ImplicitConversion) -> tuple[int, int]:
-    if isinstance(conversion, Conversion):
-        return id(conversion.call), 0
-    return id(conversion.site.call), id(conversion.argument)
-
-
-def _evidence_of(
-    chosen: Iterable[Conversion | ImplicitConversion], module: Module, sharing: Callable[[], Sharing]
-) -> dict[tuple[int, int], AllEvidence]:
-    """The evidence of these conversions, line by line: inferred anew, as no check keeps the lines."""
-    traced = Module(module.source, module.project, module.disabled_habits, module.promises, module.sinks)
-    traced.tells_origins = True
-    candidates = {id(each.call): each.candidate for each in chosen if isinstance(each, Conversion)}
-    sites = {id(each.site): each.site for each in chosen if not isinstance(each, Conversion)}
-    operations = [each for each in sites.values() if isinstance(each, OperationSite)]
-    others = [each for each in sites.values() if not isinstance(each, OperationSite)]
-    found: list[Conversion | ImplicitConversion] = []
-    found += infer(traced, list(candidates.values()), sharing, lambda _: True) if candidates else []
-    found += infer_mixtures(traced, operations) if operations else []
-    found += infer_implicit(traced, others) if others else []
-    return {_key(each): each.evidence for each in found}
-
-
-def _choice(conversion: Conversion | ImplicitConversion, evidence: AllEvidence, module: Module) -> Choice | None:
-    """The first choice that a line behind it shows, or, where its value was put on the device in another function, a
-    line that binds what is converted; with the line itself where nothing shows more."""
+def _choice(conversion: Conversion | ImplicitConversion, module: Module) -> Choice | None:
+    """The first choice that a line behind what is converted shows, with the line itself where nothing shows more."""
     site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-    traced = (each for each in evidence if (each.strength, each.about, each.id) == (Strength.PROOF, "device", "chosen"))
-    here = (site.call.lineno, *islice(rows_behind(site.call, site.scopes), _MAX_ROWS))
-    for filename, row in (*sorted(each[-2:] for each in traced), *((module.filename, row) for row in here)):
-        moved = Ground("code", "device", "", "is put on the device here", filename, row)
+    for row in (site.call.lineno, *islice(rows_behind(site.call, site.scopes), _MAX_ROWS)):
+        moved = Ground("code", "device", "", "is put on the device here", module.filename, row)
         for choice in choices_of([moved], module):
             return choice if choice.lines else choice._replace(lines=(moved,))
     return None

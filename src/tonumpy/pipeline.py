@@ -191,7 +191,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     if settings.observed:
         found = with_evidence(module, found, settings, settings.observed)
     if any(CHOSEN in each.finding.message for each in found):
-        found = with_device_lines(found, module, sharing)
+        found = with_device_lines(found, module)
     found.sort(key=lambda judgement: judgement.finding.start)
     project.at_hand.clear()  # a project keeps the trees of others only
     return found
