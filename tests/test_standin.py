@@ -188,7 +188,7 @@ BROKEN = """
     import sys
     import warnings
     import torch
-    from tonumpy.rehearsal.standin import conversions, mixing
+    from tonumpy.rehearsal.standin import mixing, numpy_conversions
     from tonumpy.rehearsal.standin.reporting import Reports
 
     if sys.argv[1] == "errors":
@@ -211,7 +211,7 @@ BROKEN = """
     breaks(Reports, "event", lambda: x.numpy().tolist())
     breaks(Reports, "event", lambda: host.numpy().tolist())
     try:
-        value = breaks(conversions, "repaired", lambda: x.numpy())
+        value = breaks(numpy_conversions, "repaired", lambda: x.numpy())
         print(value)
     except TypeError as error:
         print(str(error)[:20])

@@ -33,7 +33,7 @@ from tonumpy.sinks.arguments import infer_implicit
 from tonumpy.sinks.boolean_ufuncs import infer_masks
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.objectives import find_given
-from tonumpy.sinks.operators import find_operations
+from tonumpy.sinks.operator_sites import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers
 from tonumpy.sinks.stores import find_stores, infer_stores

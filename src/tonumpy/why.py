@@ -30,7 +30,7 @@ from tonumpy.sinks.known import infer_known, sinks_in, told
 from tonumpy.sinks.mixtures import infer_mixtures
 from tonumpy.sinks.nodes import Nodes
 from tonumpy.sinks.objectives import find_given
-from tonumpy.sinks.operators import find_operations
+from tonumpy.sinks.operator_sites import find_operations
 from tonumpy.sinks.possible_tensors import PossibleTensors
 from tonumpy.sinks.shared_memory import infer_sharers
 from tonumpy.sinks.stores import find_stores, infer_stores

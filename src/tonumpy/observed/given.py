@@ -15,7 +15,7 @@ from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Sequence, Tensor, Value
 from tonumpy.observed.sighting import Held, Sighting
 from tonumpy.sinks.consumers import Consumer, converting_arguments
-from tonumpy.sinks.operators import ORDER, Operands, operands_of
+from tonumpy.sinks.operator_sites import ORDER, Operands, operands_of
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import indices_of

@@ -20,7 +20,7 @@ from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.sinks.arguments import facts_of, made_of, spelt
-from tonumpy.sinks.operators import ORDER, operands_of
+from tonumpy.sinks.operator_sites import ORDER, operands_of
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
 

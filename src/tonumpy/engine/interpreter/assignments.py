@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.engine.interpreter import containers, habits
+from tonumpy.engine.interpreter import containers, habit_values
 from tonumpy.engine.interpreter.frame import UNREAD, Frame, place_of
 from tonumpy.engine.values.joins import join, join_all
 from tonumpy.engine.values.value_facts import have_param_taint, members, truth_of
@@ -58,7 +58,7 @@ def _with_part(owner: Value, index: Value, value: Value) -> Value:
 
 def _as_bound(frame: Frame, value: Value, name: str) -> Value:
     """A variable that is named like an index, a loader or a dataset."""
-    return habits.by_binding(frame, value, name)
+    return habit_values.by_binding(frame, value, name)
 
 
 def _assign_attribute(frame: Frame, target: ast.Attribute, value: Value) -> None:

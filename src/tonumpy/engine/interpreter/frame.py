@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Protocol
 
-from tonumpy.engine.interpreter import habits
+from tonumpy.engine.interpreter import habit_values
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Basis, Spot
@@ -262,10 +262,10 @@ class Frame:
 
     def named(self, value: Value, name: str, *, is_item: bool = False) -> Value:
         """The value, with what habits say of the name that it goes by."""
-        return habits.by_name(self, value, name, is_item=is_item)
+        return habit_values.by_name(self, value, name, is_item=is_item)
 
     def as_data(self, value: Value) -> Value:
-        return habits.as_data(self, value)
+        return habit_values.as_data(self, value)
 
 
 def place_of(node: ast.expr) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonumpy.engine.interpreter import habits
+from tonumpy.engine.interpreter import habit_values
 from tonumpy.engine.interpreter.devices import device_after_to
 from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.members import subscript_of
@@ -86,7 +86,7 @@ def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argument
     if name == "state_dict" and frameworks.only_torch_says:
         return Mapping((), Tensor(receiver.on_cpu, False, device_taint=receiver.device_taint))
     if is_named("collate-function", name):
-        return habits.believe_data(frame, Unknown(Reason.LIBRARY), "collate-function", f"`{name}` makes a batch")
+        return habit_values.believe_data(frame, Unknown(Reason.LIBRARY), "collate-function", f"`{name}` makes a batch")
     is_tensors = torch_api.tensor_method(name) is not None or name in ("cpu", "cuda", "to", "detach")
     if receiver.is_no_tensor and is_tensors:
         return Unknown(receiver.reason, is_no_tensor=True)

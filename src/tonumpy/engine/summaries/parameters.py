@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.engine.interpreter import habits, library
+from tonumpy.engine.interpreter import habit_values, library
 from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.knowledge.libraries.rows import bases_of
@@ -253,7 +253,7 @@ class Parameters:
     @staticmethod
     def _take_for_data(frame: Frame, found: dict[str, Value], names: list[str], habit: str) -> None:
         for name in names:
-            found[name] = habits.believe_data(frame, found[name], habit, f"`{name}` is an item of a dataset")
+            found[name] = habit_values.believe_data(frame, found[name], habit, f"`{name}` is an item of a dataset")
 
     @staticmethod
     def receiver_of(function: Function) -> str | None:

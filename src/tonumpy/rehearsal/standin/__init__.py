@@ -26,10 +26,10 @@ from tonumpy.rehearsal.standin import (
     reporting,
     streams,
 )
-from tonumpy.rehearsal.standin.conversions import Conversions
 from tonumpy.rehearsal.standin.gradients import Gradients
 from tonumpy.rehearsal.standin.marks import STATE, Mark
 from tonumpy.rehearsal.standin.mixing import Mixing
+from tonumpy.rehearsal.standin.numpy_conversions import Conversions
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports
