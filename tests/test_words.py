@@ -87,3 +87,23 @@ def test_a_module_opens_with_one_line(path: Path) -> None:
     """A whole sentence, for those who read heads alone."""
     opening = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
     assert opening.endswith((".", ":"))
+
+
+def test_no_module_is_called_as_another() -> None:
+    names = [path.name for path in PATHS if not path.name.startswith("__")]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+# A docstring that begins so is part of a sentence, which needs a second reading.
+FRAGMENTS = (
+    *("All that", "As", "By", "In", "Neither", "None", "Nor", "Not", "Of", "Some", "Such", "That", "The same", "Those"),
+    *("What", "When", "Where", "Whether", "Which", "With", "Without"),
+)
+
+
+def test_most_docstrings_are_sentences() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in PATHS]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, _DOCUMENTED)]
+    docstrings = list(filter(None, map(ast.get_docstring, nodes)))
+    fragments = [each for each in docstrings if each.startswith(tuple(f"{word} " for word in FRAGMENTS))]
+    assert len(fragments) <= len(docstrings) / 20, fragments

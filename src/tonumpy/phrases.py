@@ -191,7 +191,7 @@ def _kind_of_dtype(conversion: ImplicitConversion) -> str:
 
 
 def dtype_chosen(dtype: str | None) -> str:
-    """When a conversion raises for a dtype that is chosen at run time."""
+    """The words that say when a dtype chosen at run time makes a conversion raise."""
     return f"raises TypeError if that is {lacking_choices(dtype)}, which NumPy lacks"
 
 

@@ -359,7 +359,7 @@ def _codes(text: str) -> tuple[str, ...]:
 
 @_explained
 def _some_codes(text: str) -> tuple[str, ...]:
-    """None at all would be a run that finds nothing, for the sake of a variable that is not set."""
+    """One code at least: without any, for a variable that is not set, a run would find nothing."""
     codes: tuple[str, ...] = _codes(text)
     if not codes:
         raise ValueError(f"no rule has the code `{text.strip()}`")

@@ -221,7 +221,7 @@ def _each_once(paths: list[str], links: set[str]) -> list[str]:
 
 
 def _identity(folder: str) -> object:
-    """The same for two paths that lead to one folder."""
+    """The folder's device and number, the same for two paths that lead to it."""
     try:
         found = os.stat(folder or os.curdir)
     except OSError:

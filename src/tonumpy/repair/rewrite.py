@@ -17,7 +17,7 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """What is to be done to a tree, nothing for a comment, and the edits that are to do it."""
+    """The operations on a tree, none for a comment, and the edits that do them."""
 
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]

@@ -38,7 +38,7 @@ _MOST = 50  # escapes of a cell for each of which Python is asked
 
 
 def python_of(cell: str) -> str | None:
-    """None for a cell that a magic takes for something else than Python."""
+    """The cell as Python; None where a magic takes it for something else."""
     if _AUTOMAGIC.fullmatch(cell) and _row_of_error(cell):
         return f"pass{_newlines(cell)}"
     first = _FIRST_CODE.search(cell)

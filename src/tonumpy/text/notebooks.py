@@ -258,7 +258,7 @@ class Notebook(Source):
 
 
 def why_unread(data: bytes, filename: str) -> SourceError | None:
-    """None for a notebook of Python."""
+    """The reason why a notebook is not checked; None for one of Python."""
     try:
         Notebook(data, filename)
     except SourceError as error:

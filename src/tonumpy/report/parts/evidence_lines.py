@@ -48,7 +48,7 @@ def _cell(filename: str, number: int) -> str:
 
 
 def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:
-    """All that is known of one conversion."""
+    """The lines that tell all that is known of one conversion."""
     heading = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`"
     lines = f"{BOLD}{visible(heading)}{PLAIN}\n"
     if not explained.findings:
