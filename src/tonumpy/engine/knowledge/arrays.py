@@ -1,7 +1,7 @@
-"""Tells which values are surely arrays of NumPy: 1 where an array has dimensions, 0 where it may have none, None where
-it may be no array.
+"""Tells which values are surely arrays of NumPy.
 
-Of an array without dimensions, operators make a scalar of NumPy, with which tensors mix.
+1 where an array has dimensions, 0 where it may have none, None where it may be no array. Of an array without
+dimensions, operators make a scalar of NumPy, with which tensors mix.
 """
 
 from __future__ import annotations
