@@ -3,7 +3,6 @@
 Each step takes the function that was called and its result, and gives what is seen then: a picture, or a text.
 """
 
-import gc
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -115,63 +114,11 @@ def _fitted(function: Any, result: Any) -> object:  # noqa: ANN401
     return None
 
 
-def _text_written(function: Any, _: Any) -> object:  # noqa: ANN401
-    """Return what a csv writer, or one that holds such, has put into its file."""
-    writer = getattr(function, "__self__", None)
-    writer = getattr(writer, "writer", writer)
-    for each in gc.get_referents(writer):
-        file = getattr(each, "__self__", None)
-        if hasattr(file, "flush"):
-            file.flush()
-            with open(file.name, encoding="utf-8") as written:
-                return written.read()
-    return None
-
-
-def _predicted(function: Any, result: Any) -> object:  # noqa: ANN401
-    """Return what a filter, or a search for changes, says once it has been given its data."""
-    owner = getattr(function, "__self__", result)
-    for options in ({}, {"n_bkps": 2}, {"pen": 3}):
-        try:
-            return owner.predict(**options) if hasattr(owner, "predict") else None
-        except TypeError as error:
-            if "argument" not in str(error):
-                raise
-        except AssertionError:  # of an option that is asked for
-            continue
-    return None
-
-
-def _evaluated(function: Any, result: Any) -> object:  # noqa: ANN401
-    """The scores of results that are loaded beside what is true."""
-    truth = getattr(function, "__self__", None)
-    if type(result).__name__ != "COCO" or truth is None:
-        return None
-    evaluation = importlib.import_module("pycocotools.cocoeval").COCOeval(truth, result, "bbox")
-    evaluation.evaluate()
-    evaluation.accumulate()
-    return evaluation.eval["precision"]
-
-
-def _prepared(function: Any, result: Any) -> object:  # noqa: ANN401
-    """Return what a visual of vispy does before each picture, without a window."""
-    for each in _things(function, result):
-        for part in (*getattr(each, "_subvisuals", ()), each):
-            if hasattr(part, "_prepare_draw"):
-                part._prepare_draw(part)
-    return None
-
-
 _STEPS: dict[str, Step] = {
     "bokeh": _of_bokeh,
-    "csv": _text_written,
-    "filterpy": _predicted,
     "matplotlib": _drawn,
-    "pycocotools": _evaluated,
-    "ruptures": _predicted,
     "seaborn": _drawn,
     "sklearn": _fitted,
-    "vispy": _prepared,
 }
 
 
