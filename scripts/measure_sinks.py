@@ -22,14 +22,12 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from sink_trials.outcomes import Given
+from sink_trials.outcomes import Given
 
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "WANDB_MODE": "disabled"})
 os.environ.update({"NUMBA_NUM_THREADS": "1", "NUMBA_THREADING_LAYER": "workqueue"})  # what it compiles outlives a fork

@@ -20,10 +20,8 @@ import tempfile
 from collections import Counter
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
 _IGNORED = shutil.ignore_patterns(".git", "__pycache__", ".tox", ".venv", "build")
 _REPORT = "TESTS_OF_EDITS"  # the variable that names the file in which a run of pytest notes the outcomes

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from sink_trials.libraries import Library
 from sink_trials.outcomes import LETTERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from sink_trials.libraries import Library
-    from sink_trials.trial import Row
+from sink_trials.trial import Row
 
 FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
 ALL = "".join(LETTERS.values())

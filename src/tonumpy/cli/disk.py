@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from tonumpy.boundary.output import refuse_read_only, replace_file, write_file
 from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
@@ -16,9 +17,6 @@ from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Change(NamedTuple):

@@ -11,21 +11,16 @@ import codecs
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os.path import abspath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tonumpy.findings import Cell, Edit, Position, SourceError
+from tonumpy.findings import Cell, Edit, Explanation, Finding, Ground, Position, SourceError
 from tonumpy.text.magics import python_of
-from tonumpy.text.notebook_json import CodeCell, NotReadError, place, read_document, sources_in
+from tonumpy.text.notebook_json import CodeCell, Document, NotReadError, Piece, place, read_document, sources_in
 from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.source import Source, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tonumpy.findings import Explanation, Finding, Ground
-    from tonumpy.text.notebook_json import Document, Piece
 
 SUFFIX = ".ipynb"
 
