@@ -126,12 +126,12 @@ def found_in(tree: Tree) -> Round:
 
 
 def _wrong_words(sent: signal.Signals, code: int, said: str, found: Round, total: int) -> list[str]:
-    """A signal that is not KILL is told how many files were written."""
+    """A signal that is not KILL is told, and leaves nothing behind."""
     if sent is signal.SIGKILL or (code == 0 and found.repaired == total):
         return []
     wrong = [f"{found.left} temporary files after {sent.name}"] if found.left else []
-    if 0 < found.repaired < total and f"interrupted: {found.repaired} of {total} files are written" not in said:
-        wrong.append(f"{sent.name}, {found.repaired} files are written, but it said {said!r}")
+    if 0 < found.repaired < total and "interrupted" not in said:
+        wrong.append(f"{sent.name}, but it said {said!r}")
     return wrong
 
 

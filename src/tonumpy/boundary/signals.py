@@ -18,7 +18,7 @@ _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asks for the end of the program; the text says what else is to be known."""
+    """A signal asks for the end of the program."""
 
 
 class Signals:
@@ -28,7 +28,6 @@ class Signals:
         self.number = 0  # of the first that came
         self.is_patient = True  # False: the first signal ends the program, too
         self._owner = os.getpid()
-        self._holders = 0
         self._is_told = False
 
     @property
@@ -40,30 +39,18 @@ class Signals:
         if self.number:
             raise Interrupted
 
-    def tell(self, words: str = "") -> None:
+    def tell(self) -> None:
         """Say once, on standard error, that the program was interrupted."""
         if not self._is_told:
             self._is_told = True
             with contextlib.suppress(OSError):
-                os.write(2, f"tonumpy: {words or 'interrupted'}\n".encode(errors="backslashreplace"))
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Inside, a signal is noted; Interrupted is raised at the end."""
-        self._holders += 1
-        try:
-            yield
-        finally:
-            self._holders -= 1
-        self.check()
+                os.write(2, b"tonumpy: interrupted\n")
 
     def note(self, number: int, _: FrameType | None) -> None:
         if os.getpid() != self._owner:  # a child that has just been forked
             os._exit(SIGNALLED + number)
         is_first, self.number = not self.number, self.number or number
         kill_workers()
-        if self._holders:
-            return
         if is_first and self.is_patient:
             raise Interrupted
         self.tell()

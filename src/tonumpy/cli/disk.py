@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from tonumpy.boundary.output import refuse_read_only, replace_file, write_file
 from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
-from tonumpy.boundary.signals import Interrupted, current
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
@@ -46,19 +45,14 @@ def os_error(path: str, error: OSError) -> SourceError:
 
 
 def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:
-    """Write each change; return the errors. A signal waits for the file at hand; Interrupted tells what is written."""
+    """Write each change, whole or not at all, and return the errors."""
     errors: list[SourceError] = []
-    signals = current()
-    with signals.held():
-        for number, (path, change) in enumerate(changes):
-            if signals.number:
-                told = f"{number - len(errors)} of {len(changes)} files are written, the others as before"
-                raise Interrupted(f"interrupted: {told}")
-            try:
-                _refuse_out_of_tree(path, arguments)
-                write(path, change.old, change.new)
-            except SourceError as error:
-                errors.append(error)
+    for path, change in changes:
+        try:
+            _refuse_out_of_tree(path, arguments)
+            write(path, change.old, change.new)
+        except SourceError as error:
+            errors.append(error)
     return errors
 
 

@@ -43,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             code = _guarded(argv)
             signals.check()
-        except KeyboardInterrupt as interrupt:
-            signals.tell(str(interrupt))
+        except KeyboardInterrupt:
+            signals.tell()
             return signals.code
         return code
 
