@@ -190,7 +190,7 @@ def test_a_fix_takes_only_what_has_nothing_to_repair(monkeypatch: pytest.MonkeyP
     arguments = parse_arguments(["fix", "--isolated", "--jobs=1"])
     fixed = cli.process_files(arguments, "fix")
     assert [path for path, _ in fixed.changes] == done == ["flagged.py", "use.py"]
-    fixed.written([])
+    fixed.written()
     assert check().findings == []
     assert cli.process_files(arguments, "fix").changes == []
     assert done == ["flagged.py", "use.py"]

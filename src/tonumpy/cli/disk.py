@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonumpy.boundary.output import refuse_read_only, replace_file, write_file
-from tonumpy.boundary.paths import is_inside, private_folder, real_path, root_of
+from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
@@ -44,39 +44,26 @@ def os_error(path: str, error: OSError) -> SourceError:
     return SourceError(path, error.strerror or str(error))
 
 
-def write_all(changes: Sequence[tuple[str, Change]], arguments: Sequence[str]) -> list[SourceError]:
+def write_all(changes: Sequence[tuple[str, Change]]) -> list[SourceError]:
     """Write each change, whole or not at all, and return the errors."""
     errors: list[SourceError] = []
     for path, change in changes:
         try:
-            _refuse_out_of_tree(path, arguments)
             write(path, change.old, change.new)
         except SourceError as error:
             errors.append(error)
     return errors
 
 
-def _refuse_out_of_tree(path: str, arguments: Sequence[str]) -> None:
-    """SourceError for a link that leads out of the repositories, folders and files that were named."""
-    if not os.path.islink(path):
-        return
-    target = real_path(path)
-    for argument in arguments or [os.curdir]:
-        allowed = real_path(argument)
-        if os.path.isdir(allowed):
-            allowed = root_of(allowed) or allowed
-        if target == allowed or is_inside(target, allowed):
-            return
-    raise SourceError(path, f"not written: the link leads out of the folder, to {target}")
-
-
 def write(path: str, old: bytes, new: bytes) -> None:
     """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
 
-    A link is written through to its target, which keeps its mode. SourceError for a file that is not `old`
-    any more, is read-only, or has several names (hard links), of which only one would get the new content.
+    The file keeps its mode. SourceError for a link, and for a file that is not `old` any more, is read-only, or has
+    several names (hard links), of which only one would get the new content.
     """
     target = real_path(path)
+    if os.path.islink(path):
+        raise SourceError(path, f"not written: it is a link, name {target} itself")
     try:
         private = private_folder(os.path.abspath(path)) or private_folder(target)
         if private is not None:

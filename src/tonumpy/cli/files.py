@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.boundary.foreign import is_foreign, lies_in_foreign
-from tonumpy.boundary.paths import is_inside, real_path, root_of
+from tonumpy.boundary.paths import real_path
 from tonumpy.cli.disk import os_error, read
 from tonumpy.findings import SourceError
 from tonumpy.globs import excludes
@@ -135,12 +135,8 @@ class _Search:
         if is_link:
             self.links.add(path)
 
-    def _is_of_others(self, link: str) -> bool:
-        real = real_path(link)
-        return lies_in_foreign(real) or (self.to_write and _leads_into_another_repository(link, real))
-
     def _is_excluded(self, path: str) -> bool:
-        if os.path.islink(path) and self._is_of_others(path):
+        if os.path.islink(path) and lies_in_foreign(path):
             return True
         is_excluded = excludes(self.configuration.settings_in(os.path.dirname(path)).exclude, path)
         self.leaves_out = self.leaves_out or is_excluded
@@ -155,12 +151,6 @@ def is_kept_out(path: str, settings: Settings) -> bool:
 def is_left_out(path: str, settings: Settings) -> bool:
     """True if a path that nobody named would be left out."""
     return excludes(settings.exclude, path) or lies_in_foreign(path)
-
-
-def _leads_into_another_repository(link: str, target: str) -> bool:
-    """Into one that lies in that of the link; what lies outside is refused when it is to be written."""
-    own, other = root_of(os.path.dirname(link)), root_of(os.path.dirname(target))
-    return own is not None and other is not None and is_inside(other, own)
 
 
 def _is_repository(path: str) -> bool:

@@ -163,7 +163,7 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
         raise ConfigError("--add-noqa cannot be combined with --diff-base")
     if reads_stdin(arguments):
         raise ConfigError("--add-noqa cannot be used with standard input")
-    run = process_files(arguments, "add-noqa").written(arguments.paths)
+    run = process_files(arguments, "add-noqa").written()
     standard_streams.write_errors(run.report().errors)
     if not arguments.quiet:
         silenced = [finding for outcome in run.outcomes for finding in outcome.fixed]
@@ -231,7 +231,7 @@ def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
     if run.stdin is not None:
         standard_streams.print_bytes(run.changes[0][1].new if run.changes else run.stdin)
         return run, sys.stderr
-    return run.written(arguments.paths), sys.stdout
+    return run.written(), sys.stdout
 
 
 def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:

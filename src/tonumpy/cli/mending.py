@@ -91,6 +91,6 @@ def _put(before: Sequence[RepairedFile], after: Sequence[RepairedFile]) -> tuple
     """The files as they are on the disk then, and the errors of those that could not be written."""
     pairs = list(zip(before, after, strict=True))
     changes = [(new.filename, Change(old.data, new.data)) for old, new in pairs if old.data != new.data]
-    errors = write_all(changes, [])
+    errors = write_all(changes)
     failed = {error.filename for error in errors}
     return [old if new.filename in failed else new for old, new in pairs], errors

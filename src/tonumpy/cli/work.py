@@ -68,9 +68,9 @@ class Run(NamedTuple):
                 errors += [] if outcome.error is None else [outcome.error]
         return self._replace(outcomes=[by_name[each.task.filename] for each in self.outcomes], errors=errors)
 
-    def written(self, arguments: Sequence[str]) -> Run:
+    def written(self) -> Run:
         """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
-        errors = write_all(self.changes, arguments)
+        errors = write_all(self.changes)
         failed = {error.filename for error in errors}
         kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
         return self._replace(outcomes=kept, errors=[*self.errors, *errors])
