@@ -28,14 +28,14 @@ def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
         f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
         f"# sinks: {', '.join(each.function for each in settings.sinks) or 'none'}",
         "[tool.tonumpy]",
-        "# select: the rules on by default" if settings.select is None else f"select = {_list(settings.select)}",
+        "# select: the rules on by default" if settings.select is None else f"select = {json.dumps(settings.select)}",
     ]
     for name, value in settings._asdict().items():
         if name not in _TOLD_OTHERWISE and value is not None:
             lines.append(f"{name.replace('_', '-')} = {_value(name, value)}")
     if settings.per_file_ignores:
         lines.append("[tool.tonumpy.per-file-ignores]")
-        lines += [f"{_string(_globs(each))} = {_list(each.codes)}" for each in settings.per_file_ignores]
+        lines += [f"{json.dumps(_globs(each))} = {json.dumps(each.codes)}" for each in settings.per_file_ignores]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -44,13 +44,14 @@ _TOLD_OTHERWISE = ("select", "per_file_ignores", "ignored_here", "promises", "si
 
 
 def _value(name: str, value: object) -> str:
+    """The value as TOML writes it, which JSON does of text, numbers, truth and lists."""
     if name == "jobs":
-        return str(value or _string("auto"))
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return _list(_glob(each) if name == "exclude" else each for each in value)
-    return _string(os.path.abspath(str(value)) if name in _PATHS else str(value))
+        value = value or "auto"
+    elif name == "exclude" and isinstance(value, tuple):
+        value = [_glob(each) for each in value]
+    elif name in _PATHS:
+        value = os.path.abspath(str(value))
+    return json.dumps(value)
 
 
 def _globs(row: FileIgnores) -> str:
@@ -61,11 +62,3 @@ def _globs(row: FileIgnores) -> str:
 def _glob(exclude: Exclude) -> str:
     """The glob in a form that means the same in a file of any folder."""
     return exclude.pattern if "/" not in exclude.pattern.rstrip("/") else os.path.join(exclude.root, exclude.pattern)
-
-
-def _list(items: Iterable[str]) -> str:
-    return f"[{', '.join(map(_string, items))}]"
-
-
-def _string(text: str) -> str:
-    return json.dumps(text)  # TOML's basic strings are those of JSON, and more
