@@ -89,42 +89,28 @@ def fix(
     """Repair what may be repaired and no `noqa` comment suppresses, until nothing is left to do.
 
     A repair may be what another waits for: `.data` after `.cpu()` becomes `.detach()`, which then goes before `.cpu()`.
-    `held` are the codes and places of findings, as they are reported before, that are neither repaired nor told.
-    RewriteError (a SourceError) where the outcome is not exactly what was meant.
+    `held` are the codes and places of findings, as they are reported before, that are not repaired; with some, the
+    others are repaired once, as places move. RewriteError (a SourceError) where the outcome is not exactly what was
+    meant.
     """
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
     applied: list[Finding] = []
-    left_alone: set[int] | None = None  # offsets
-    for _ in range(MAX_PASSES):
+    for number in range(MAX_PASSES):
         judged = {each.finding: each for each in _judge(source, settings, project)}
         kept = suppress(source, list(judged))
-        if left_alone is None:
-            places = zip(kept, source.placed(kept), strict=True)
-            out = [finding for finding, placed in places if (placed.code, placed.place) in held]
-            left_alone = {source.offset(finding.start) for finding in out}
-            kept = [finding for finding in kept if finding not in out] if out else kept
-        else:
-            kept = _without(kept, left_alone, source)
-        due = [finding for finding in kept if finding.fix and finding.fix.applicability in allowed]
-        if not due:
+        due = [
+            finding
+            for finding, placed in zip(kept, source.placed(kept), strict=True)
+            if finding.fix and finding.fix.applicability in allowed and (placed.code, placed.place) not in held
+        ]
+        if not due or (held and number):
             return Fixed(source.document, applied, source.placed(kept))
         repairs = _repairs([judged[finding] for finding in due], source)
         applied += source.placed(due)
         edits = sorted({edit for repair in repairs for edit in repair.edits})
-        left_alone = _moved(left_alone, edits, source)
         source = source.edited(rewrite(source, repairs), edits)
-    remaining = _without(suppress(source, check(source, settings, project)), left_alone or (), source)
+    remaining = suppress(source, check(source, settings, project))
     return Fixed(source.document, applied, source.placed(remaining), is_settled=False)
-
-
-def _without(findings: list[Finding], offsets: Collection[int], source: Source) -> list[Finding]:
-    return [finding for finding in findings if source.offset(finding.start) not in offsets] if offsets else findings
-
-
-def _moved(offsets: Iterable[int], edits: Iterable[Edit], source: Source) -> set[int]:
-    """The offsets as they are once the edits are made."""
-    spans = [(source.offset(edit.start), source.offset(edit.end), len(edit.content)) for edit in edits]
-    return {offset + sum(length - (end - start) for start, end, length in spans if end <= offset) for offset in offsets}
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:

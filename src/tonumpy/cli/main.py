@@ -106,8 +106,7 @@ def _check(arguments: argparse.Namespace) -> int:
         return _add_noqa(arguments)
     with _diff_base(arguments) as base:
         run = process_files(arguments, "check")
-        report, hidden = _without_baseline(run, arguments)
-        report, old = (report, 0) if base is None else base.only_new(report)
+        report, hidden, old = _to_be_told(run, arguments, base)
     report = report._replace(shows_evidence=arguments.show_evidence)
     standard_streams.publish(render, report, sys.stdout, arguments)
     standard_streams.write_errors(report.errors)
@@ -171,6 +170,13 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     return ERRORS if run.errors else CLEAN
 
 
+def _to_be_told(run: Run, arguments: argparse.Namespace, base: DiffBase | None) -> tuple[Report, int, int]:
+    """The report without the findings of the baseline and those on unchanged lines, and the numbers of both."""
+    report, hidden = _without_baseline(run, arguments)
+    report, old = (report, 0) if base is None else base.only_new(report)
+    return report, hidden, old
+
+
 def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
     """The report without the findings of the baseline, and how many these are."""
     report = run.report()
@@ -203,12 +209,11 @@ def _baseline(arguments: argparse.Namespace) -> int:
 
 
 def _fix(arguments: argparse.Namespace) -> int:
-    run, hidden, old = _repaired(arguments)
-    run, speech = _delivered(run, arguments)
+    with _diff_base(arguments) as base:
+        run = _repaired(arguments, base)
+        run, speech = _delivered(run, arguments)
+        report, hidden, old = _to_be_told(run, arguments, base)
     _, form = standard_streams.format_of(arguments, speech, configuration_of(arguments))
-    report = run.report()
-    if hidden is None:
-        report, hidden = _without_baseline(run, arguments)
     standard_streams.publish(form.render, report, speech, arguments)
     standard_streams.write_errors(report.errors)
     fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
@@ -234,21 +239,19 @@ def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
     return run.written(), sys.stdout
 
 
-def _repaired(arguments: argparse.Namespace) -> tuple[Run, int | None, int]:
-    """The run, of which nothing is written yet; how many findings the baseline has, None where they are repaired too;
-    and how many are on lines that have not changed.
+def _repaired(arguments: argparse.Namespace, base: DiffBase | None) -> Run:
+    """The run, of which nothing is written yet.
 
     What is left alone is what `check` leaves out: so that is run first where anything is.
     """
     path = configuration_of(arguments).settings_in("").baseline
     holds_baseline = path is not None and not arguments.fix_baselined
-    if not holds_baseline and arguments.diff_base is None:
-        return process_files(arguments, "fix"), None, 0
-    with _diff_base(arguments) as base:
-        before = process_files(arguments, "check")
-        report, hidden = _without_baseline(before, arguments) if holds_baseline else (before.report(), None)
-        report, old = (report, 0) if base is None else base.only_new(report)
-    return before.repaired(report.findings, configuration_of(arguments)), hidden, old
+    if not holds_baseline and base is None:
+        return process_files(arguments, "fix")
+    before = process_files(arguments, "check")
+    report = _without_baseline(before, arguments)[0] if holds_baseline else before.report()
+    report = report if base is None else base.only_new(report)[0]
+    return before.repaired(report.findings, configuration_of(arguments))
 
 
 def _server(_: argparse.Namespace) -> int:

@@ -51,16 +51,14 @@ class Run(NamedTuple):
         return read(filename)
 
     def repaired(self, due: Sequence[Finding], configuration: Configuration) -> Run:
-        """The run with these findings repaired; all others are neither repaired nor told."""
+        """The run with these findings, and no others, repaired."""
         wanted = {id(finding) for finding in due}
-        by_name: dict[str, Outcome] = {}
         tasks = []
         for each in self.outcomes:
-            told = [finding for finding in each.findings if id(finding) in wanted]
             held = frozenset((other.code, other.place) for other in each.findings if id(other) not in wanted)
-            by_name[each.task.filename] = each._replace(findings=told)
-            if any(finding.fix is not None for finding in told):
+            if any(finding.fix is not None and id(finding) in wanted for finding in each.findings):
                 tasks.append(each.task._replace(data=self.stdin, held=held))
+        by_name = {each.task.filename: each for each in self.outcomes}
         errors = list(self.errors)
         if tasks:
             for outcome in in_order("fix", tasks, configuration.settings_in("").jobs, {}, None):
