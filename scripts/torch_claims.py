@@ -44,7 +44,6 @@ class Claims(NamedTuple):
     deciders: tuple[Decider, ...]
     takes: tuple[str, ...]
     writes: tuple[str, ...]
-    may_write: tuple[str, ...]
     plain_from: int | None
     plain: tuple[str, ...]
     gradless: tuple[int | str, ...]
@@ -67,14 +66,12 @@ def claims_of(name: str, observations: Sequence[Observation], signatures: Sequen
     deciders, groups = _grouped(told, signatures)
     gradless = _gradless(observations, signatures)
     results = tuple(_result(name, when, group, takes, gradless) for when, group in sorted(groups.items()))
-    always, sometimes = _written(plain, signatures)
     may_reduce = any(output.is_reduced for o in observations for output in o.outputs)
     return Claims(
         results,
         deciders,
         takes,
-        always,
-        sometimes,
+        _writes(name, plain),
         _plain_from(observations, signatures),
         _plain(observations, signatures),
         gradless,
@@ -171,7 +168,7 @@ def claims_without_calls(signatures: Sequence[Signature]) -> Claims | None:
     if kind is None:
         return None
     result = ResultClaims((), "", (), (OutputClaims(kind, None, None, None, None),))
-    return Claims((result,), (), (), (), (), first_plain_position(signatures), (), (), may_reduce=True)
+    return Claims((result,), (), (), (), first_plain_position(signatures), (), (), may_reduce=True)
 
 
 Groups = dict[tuple[str, ...], list[Observation]]
@@ -361,21 +358,7 @@ def _memory(name: str, seen: Seen) -> str | None:
     return "new" if aliased is False or len(seen) >= _ENOUGH_TO_SAY_NEW else None
 
 
-def _written(
-    observations: list[Observation], signatures: Sequence[Signature]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    places = {place for o in observations for place in o.written}
-    always = {p for p in places if all(p in o.written for o in observations if any(p == place for place, _ in o.given))}
-    return _named(always, signatures), _named(places - always, signatures)
-
-
-def _named(places: Iterable[int | str], signatures: Sequence[Signature]) -> tuple[str, ...]:
-    def name(place: int | str) -> str:
-        if isinstance(place, str):
-            return place
-        named = [
-            (s.annotations[place] == "Tensor", s.parameters[place]) for s in signatures if len(s.parameters) > place
-        ]
-        return max(named, key=lambda each: each[0])[1] if named else "self"
-
-    return tuple(sorted({name(place) for place in places}))
+def _writes(name: str, observations: list[Observation]) -> tuple[str, ...]:
+    """`("self",)` for a method that writes its own tensor in each call."""
+    is_method = name.startswith("torch.Tensor.") and bool(observations)
+    return ("self",) if is_method and all(0 in o.written for o in observations) else ()

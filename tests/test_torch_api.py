@@ -235,8 +235,8 @@ def broken_by(known: Callable, call: Any) -> Iterator[str]:  # noqa: ANN401 - an
         yield f"no grad from {sorted(with_grad, key=str)}"
     if not known.may_reduce and any(output.is_reduced for output in call.outputs):
         yield "keeps some dimensions"
-    if asked is None and call.written and not known.writes and not known.may_write:
-        yield "writes nothing"
+    if asked is None and known.writes and 0 not in call.written:
+        yield "writes its tensor"
     if [output.kind for output in call.outputs] == ["NoneType"]:
         return  # None in the place of a result is not told
     deciding = {decider.parameter for decider in known.deciders if _is_given(decider, given)}

@@ -69,7 +69,7 @@ class Callable(NamedTuple):
 
     `results` has one entry for each combination of `deciders` that was seen; without deciders there is one.
     takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
-    writes     the parameters whose tensors are written, "self" in a method
+    writes     `("self",)` in a method that writes its tensor in each call
     plain_from the position from which on no tensor can be given
     plain      the names under which none can, though some other function takes one under such a name
     gradless   where a tensor can be given whose grad the result never takes over, by position and by name: an index
