@@ -117,7 +117,8 @@ class ReturnSite(NamedTuple):
 
 def find_candidates(source: Source) -> list[Candidate]:
     """Every candidate of the file in the order of the text."""
-    sites = find_calls(source, candidate_rows(source), _may_convert)
+    rows = sorted({*source.rows_with(CANDIDATE), *source.rows_with(UNBOUND)})
+    sites = find_calls(source, rows, _may_convert)
     return [
         Candidate(site.call, attribute, site.scopes, site.guards, site.statement, site.string)
         for site in sites
@@ -144,13 +145,6 @@ def find_operations(
 def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], bool]) -> list[ReturnSite]:
     """Find `return` statements, as `find_calls` finds calls."""
     return _Search(rows, (ast.Return,), is_wanted, ReturnSite).of(source)
-
-
-def candidate_rows(source: Source) -> list[int]:
-    """The rows (from 1, ascending) that hold the text `.numpy(`."""
-    rows = source.rows_with(CANDIDATE)
-    unbound = source.rows_with(UNBOUND)
-    return sorted({*rows, *unbound}) if unbound else rows
 
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:

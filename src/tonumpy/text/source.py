@@ -147,13 +147,7 @@ class Source:
 
     def says(self, pattern: str) -> bool:
         """True if the text holds what a pattern looks for, other than in a comment or a docstring."""
-        if pattern not in self._said:  # it may be asked for each of many candidates
-            self._said[pattern] = shows(pattern, self.text)
-        return self._said[pattern]
-
-    @cached_property
-    def _said(self) -> dict[str, bool]:
-        return {}
+        return shows(pattern, self.text)
 
     def rows_matching(self, pattern: str) -> list[int]:
         """The rows (from 1, ascending) in which something ends that a pattern looks for."""

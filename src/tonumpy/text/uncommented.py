@@ -22,6 +22,7 @@ def uncommented(text: str) -> str:
     return _PARTS.sub(_kept, text)
 
 
+@lru_cache(maxsize=64)  # of a text, for each of many candidates
 def shows(pattern: str, text: str) -> bool:
     """True if code, and no comment or docstring, holds something: the search is far quicker than to take these out."""
     return re.search(pattern, text) is not None and re.search(pattern, uncommented(text)) is not None
