@@ -15,10 +15,7 @@ from tonumpy.engine.names.repository import Searched
 from tonumpy.findings import Cell, Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.text.reading import read_regular
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS owner (token TEXT);
-CREATE TABLE IF NOT EXISTS entries (path TEXT, settings TEXT, content TEXT, PRIMARY KEY (path, settings));
-"""
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (path TEXT, settings TEXT, content TEXT, PRIMARY KEY (path, settings))"
 _PATIENCE = 1.0  # seconds for which another run may hold the database
 # Settings that change which files are checked, how many processes check them, or what is made of the findings.
 _WITHOUT_EFFECT = frozenset(
@@ -34,30 +31,19 @@ class Kept(NamedTuple):
 
 
 class Store:
-    """A database; sqlite3.Error where it cannot be used.
+    """A database; sqlite3.Error where it cannot be used."""
 
-    `token` is the user's own: a database that a repository delivers does not have it, and begins empty.
-    """
-
-    def __init__(self, path: str, token: str) -> None:
+    def __init__(self, path: str) -> None:
         self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE")
         self._rows: list[tuple[str, str, str]] = []  # written at the end, so that two runs do not wait for each other
         try:
-            self._begin(token)
+            self._database.execute(_TABLE)
         except sqlite3.Error:
             self.close()
             raise
         self._states: dict[tuple[Kind, str], str] = {}
         self._repositories: dict[str, Searched] = {}
         self._keys: dict[int, tuple[Settings, str]] = {}
-
-    def _begin(self, token: str) -> None:
-        self._database.executescript(_TABLES)
-        if self._database.execute("SELECT token FROM owner").fetchall() != [(token,)]:
-            for table in ("owner", "entries"):
-                self._database.execute(f"DELETE FROM {table}")
-            self._database.execute("INSERT INTO owner VALUES (?)", (token,))
-            self._database.commit()
 
     def known(self, path: str, settings: Settings) -> Kept | None:
         """The findings that an earlier run kept, if nothing that they rest on has changed."""

@@ -67,17 +67,16 @@ def open_result_cache(given: str | None, configuration: Configuration, *, repair
     folder = place_of_cache(given, configuration)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, identity() + _SUFFIX)
+        path = os.path.join(folder, f"{identity()}-{_token()}{_SUFFIX}")
         if not os.path.exists(path):
             _forget_versions(folder)
         if os.path.islink(path):
             raise OSError("holds a link in place of a database")
-        token = _token()
         try:
-            store = Store(path, token)
+            store = Store(path)
         except sqlite3.DatabaseError:  # spoilt
             os.unlink(path)
-            store = Store(path, token)
+            store = Store(path)
     except (OSError, sqlite3.Error) as error:
         print(f"tonumpy: warning: {folder}: {error}, so no cache is kept", file=sys.stderr)
         return None
@@ -85,7 +84,7 @@ def open_result_cache(given: str | None, configuration: Configuration, *, repair
 
 
 def _token() -> str:
-    """A random text that only this user's runs know, in the user's own cache folder."""
+    """A random text in the user's own cache folder: no repository can deliver a database of such a name."""
     path = os.path.join(_users_folder(), "token")
     if not os.path.exists(path):
         os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
