@@ -4,6 +4,8 @@ A line has at most `WIDTH` characters, what and why first; the format `full` has
 it has more than `LONG_PATH` characters, the line is longer by as many.
 """
 
+import re
+
 from tonumpy.findings import Finding
 from tonumpy.report import Report, count_codes, rule_names
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
@@ -12,6 +14,16 @@ from tonumpy.text.visible import visible, visible_path
 FOR_PEOPLE = True
 WIDTH = 120
 LONG_PATH = 60
+# What the code of the rule says already, or another format says, in the order in which it is left out.
+_CLEAR_FROM_CODE = (
+    (r" on a (possible )?tensor,", ","),
+    (r"^`\.numpy\(\)` without ", "without "),
+    (r" \([^`]*?, maybe a GPU\)", ""),
+    (r" chosen at run time$", ""),
+    (r" on a tensor within ", " within "),
+    (r" converts a tensor ", ": "),
+    (r"^`\.numpy\(\)`, ", ""),
+)
 
 
 def render(report: Report, *, colour: bool) -> str:
@@ -48,10 +60,13 @@ def _line(finding: Finding, fixable: bool) -> str:
 
 
 def _shortened(message: str, width: int) -> str:
-    """Return the message without its last clauses, then cut to `width`."""
+    """Return the message without its last clauses, then without what its code says already, then cut to `width`."""
     for mark in ("; ", ": "):
         while len(message) > width and (clause := message.rpartition(mark)[0]) and clause.count("`") % 2 == 0:
             message = clause
+    for pattern, shorter in _CLEAR_FROM_CODE:
+        if len(message) > width:
+            message = re.sub(pattern, shorter, message)
     if len(message) <= width:
         return message
     cut = message[: width - 1].rpartition(" ")[0]
