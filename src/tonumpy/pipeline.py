@@ -19,7 +19,7 @@ from tonumpy.detectors.shared_calls import find_sharers
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
-from tonumpy.engine.names.torch_compiled import compiled_around
+from tonumpy.engine.names.torch_transforms import compiled_around
 from tonumpy.findings import CONFIDENCES, Applicability, Edit, Finding, Fix
 from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, planned, span_of, with_evidence
 from tonumpy.phrases import CHOSEN

@@ -15,7 +15,7 @@ from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.shared_calls import find_sharers
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
-from tonumpy.engine.names.torch_compiled import compiled_around
+from tonumpy.engine.names.torch_transforms import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation, Finding, Position

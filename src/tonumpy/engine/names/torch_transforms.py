@@ -1,13 +1,15 @@
-"""Which functions of a module run within a transform of torch.func: no chain converts a tensor to NumPy there.
+"""Which functions of a module torch.compile compiles, and which run within a transform of torch.func.
 
-The tensors are wrappers without memory of their own, so `.numpy()` raises RuntimeError whatever is called before it,
-and with `force=True`, too. `torch.vmap` wraps what it maps over, and what is made of that; the others wrap all tensors.
+In compiled code `.numpy()` and NumPy's functions of a tensor are torch's: they raise neither for grad nor for a device,
+gradients pass, and a repair would cut them and leave the GPU. Within a transform tensors are wrappers without memory of
+their own, so `.numpy()` raises RuntimeError whatever is called before it, with `force=True` too: `torch.vmap` wraps
+what it maps over, and what is made of that; the others wrap all tensors.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,69 +18,156 @@ from tonumpy.text.names import last_name, path_of
 from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, walk
 
+_COMPILE = "torch.compile"
 _OF_TORCH_FUNC = ("grad", "grad_and_value", "jacrev", "jacfwd", "vjp", "jvp", "hessian", "vmap")
 _TRANSFORMS = {f"{home}.{name}" for home in ("torch.func", "functorch") for name in _OF_TORCH_FUNC} | {"torch.vmap"}
-_WORDS = ("vmap", "torch.func", "functorch", "import func")
+_WORDS = ("compile", "vmap", "torch.func", "functorch", "import func")
+_OPTIONS = frozenset("model fullgraph dynamic backend mode options".split())
+_KEEPING = frozenset("eval train to cuda".split())  # methods that give the module itself
 _NO_TENSORS = frozenset("shape dtype device ndim size dim numel".split())  # attributes of tensors
 
 
+class Compiled(NamedTuple):
+    """That a function is compiled: the row that asks for it, and the function that calls it, if one does."""
+
+    row: int
+    through: str = ""
+
+    @property
+    def words(self) -> str:
+        called = f" with `{self.through}`, which calls it" if self.through else ""
+        return f"torch.compile compiles this function{called} (line {self.row}): neither grad nor a device raises there"
+
+
 class Transformed(NamedTuple):
-    """The transform that a function is given to, and the row where it is."""
+    """The transform that a function is given to, the row where it is, and the names in the function that hold what it
+    wraps; None where it wraps every tensor."""
 
     name: str
     row: int
+    wrapped: frozenset[str] | None = None
 
 
-class _Given(NamedTuple):
-    """A transform, and the names in the function that hold what it wraps; None where it wraps every tensor."""
+class _Found(NamedTuple):
+    """What is known of the functions of a source, and of all that a lambda holds."""
 
-    transform: Transformed
-    wrapped: frozenset[str] | None
+    compiled: dict[ast.AST, Compiled]
+    transformed: dict[ast.AST, Transformed]
+
+
+_KNOWN: WeakKeyDictionary[Source, _Found] = WeakKeyDictionary()  # what is known of a source goes with it
+
+
+def compiled_around(source: Source, scopes: Sequence[ast.AST], node: ast.AST) -> Compiled | None:
+    """Return what is known of the lambda, or the innermost function, that is compiled, of those around a node."""
+    found = _known_of(source).compiled
+    return next((found[each] for each in (node, *reversed(scopes)) if each in found), None) if found else None
 
 
 def transformed_around(source: Source, scopes: Sequence[ast.AST], call: ast.Call) -> Transformed | None:
     """The transform within which a call of `.numpy()` runs, if that converts what the transform wraps."""
-    if not any(word in source.text for word in _WORDS):
-        return None
-    if source not in _KNOWN:
-        _KNOWN[source] = dict(_found(source))
-    given = _KNOWN[source].get(call) or _KNOWN[source].get(scopes[-1])
+    found = _known_of(source).transformed
+    given = found.get(call) or found.get(scopes[-1]) if found else None
     is_wrapped = given is not None and (given.wrapped is None or _mentions(call.func, given.wrapped))
-    return given.transform if given is not None and is_wrapped else None
+    return given if is_wrapped else None
 
 
-# What is known of a source goes with it: of functions, and of all that a lambda holds.
-_KNOWN: WeakKeyDictionary[Source, Mapping[ast.AST, _Given]] = WeakKeyDictionary()
+def _known_of(source: Source) -> _Found:
+    if "torch" not in source.text or not any(word in source.text for word in _WORDS):
+        return _Found({}, {})
+    if source not in _KNOWN:  # one source may hold any number of conversions
+        search = _Search(source.tree)
+        _KNOWN[source] = _Found(search.compiled(), dict(search.transformed()))
+    return _KNOWN[source]
 
 
-def _found(source: Source) -> Iterator[tuple[ast.AST, _Given]]:
-    nodes = list(walk(source.tree))
-    imports = full_names(source.tree.body)
-    functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
-    for node in nodes:
-        if isinstance(node, FUNCTIONS):
-            functions.setdefault(node.name, []).append(node)
+class _Search:
+    """The search of one tree. Functions are told by their names alone, whichever class has a method of that name."""
 
-    def transform(node: ast.expr) -> str:
-        name = in_full(path_of(node) or "", imports)
-        return name if name in _TRANSFORMS else ""
+    def __init__(self, tree: ast.Module) -> None:
+        self._nodes = list(walk(tree))
+        self._names = full_names(tree.body)
+        self._functions: dict[str, list[ast.AST]] = {}
+        self._objects: dict[str, str] = {}  # the classes of objects, by the names these are bound to
+        for each in self._nodes:
+            if isinstance(each, FUNCTIONS):
+                self._functions.setdefault(each.name, []).append(each)
+            elif isinstance(each, ast.ClassDef):
+                methods = (inner for inner in each.body if isinstance(inner, FUNCTIONS) and inner.name == "forward")
+                self._functions.setdefault(each.name, []).extend(methods)
+            elif isinstance(each, ast.Assign) and (name := last_name(each.targets[0])):
+                made = _before_moves(each.value)
+                if isinstance(made, ast.Lambda):
+                    self._functions.setdefault(name, []).append(made)
+                elif isinstance(made, ast.Call):
+                    self._objects[name] = last_name(made.func) or ""
 
-    for node in nodes:
-        if isinstance(node, FUNCTIONS):
-            for each in node.decorator_list:
-                name = transform(_without_partial(each))
-                if name and not (name.endswith("vmap") and isinstance(each, ast.Call) and not _maps_over_all(each)):
-                    yield node, _given(node, name, each.lineno)
-        elif isinstance(node, ast.Call) and node.args and (name := transform(node.func)):
-            if name.endswith("vmap") and not _maps_over_all(node):
+    def compiled(self) -> dict[ast.AST, Compiled]:
+        """The functions that are compiled, and those of the module that they call."""
+        found: dict[ast.AST, Compiled] = {}
+        waiting = [(function, Compiled(row)) for function, name, row, _ in self._given() if name == _COMPILE]
+        while waiting:
+            function, compiled = waiting.pop()
+            if function in found or any(map(_disables, getattr(function, "decorator_list", ()))):
                 continue
-            function = _without_partial(node.args[0])
-            if isinstance(function, ast.Lambda):
-                given = _given(function, name, node.lineno)
-                yield from ((each, given) for each in walk(function))
-            path = (path_of(function) or "").removeprefix("self.")
-            if len(functions.get(path, ())) == 1:
-                yield functions[path][0], _given(functions[path][0], name, node.lineno)
+            found.update((each, compiled) for each in _with_parts(function))
+            through = Compiled(compiled.row, compiled.through or getattr(function, "name", "lambda"))
+            called = (last_name(each.func) or "" for each in walk(function) if isinstance(each, ast.Call))
+            waiting += [(each, through) for name in called for each in self._functions.get(name, ())]
+        return found
+
+    def transformed(self) -> Iterator[tuple[ast.AST, Transformed]]:
+        """The functions that alone have their name, and are given to a transform."""
+        for function, name, row, alike in self._given():
+            if name != _COMPILE and alike == 1:
+                given = Transformed(name, row, _wrapped_in(function) if name.endswith("vmap") else None)
+                yield from (
+                    (each, given) for each in (walk(function) if isinstance(function, ast.Lambda) else (function,))
+                )
+
+    def _given(self) -> Iterator[tuple[ast.AST, str, int, int]]:
+        """Each function that is given to one of torch's, the full name of that, the row, and how many have its name."""
+        for node in self._nodes:
+            if isinstance(node, FUNCTIONS):
+                for each in node.decorator_list:
+                    name = self._asked(_without_partial(each))
+                    if name and _takes_all(each, name):
+                        yield node, name, each.lineno, 1
+            elif isinstance(node, ast.Call):
+                name, given = self._asked(node.func), node.args[:1]
+                if not name and isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and not given:
+                    name, given = _COMPILE, [node.func.value]  # `net.compile()`
+                if name and given and _takes_all(node, name):
+                    functions = self._meant(given[0])
+                    yield from ((each, name, node.lineno, len(functions)) for each in functions)
+
+    def _asked(self, node: ast.expr) -> str:
+        """The full name of torch's function, of `torch.compile(mode="default")` too."""
+        if isinstance(node, ast.Call):
+            name = "" if node.args else self._asked(node.func)
+            return name if _takes_all(node, name) else ""
+        name = in_full(path_of(node) or "", self._names)
+        return name if name == _COMPILE or name in _TRANSFORMS else ""
+
+    def _meant(self, node: ast.expr) -> list[ast.AST]:
+        """Return the functions that a name, a method of an object, or an object that is called may stand for."""
+        node = _before_moves(_without_partial(node))
+        if isinstance(node, ast.Lambda):
+            return [node]
+        name = last_name(node.func if isinstance(node, ast.Call) else node) or ""
+        return self._functions.get(name) or self._functions.get(self._objects.get(name, ""), [])
+
+
+def _with_parts(function: ast.AST) -> list[ast.AST]:
+    """The function itself, and of a lambda, which is no scope around others, all that it holds."""
+    return list(walk(function)) if isinstance(function, ast.Lambda) else [function]
+
+
+def _before_moves(node: ast.expr) -> ast.expr:
+    """Return `Net()` of `Net().cuda().eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
+        node = node.func.value
+    return node
 
 
 def _without_partial(node: ast.expr) -> ast.expr:
@@ -87,23 +176,33 @@ def _without_partial(node: ast.expr) -> ast.expr:
     return node.args[0] if is_partial and isinstance(node, ast.Call) else node
 
 
-def _maps_over_all(call: ast.Call) -> bool:
-    """True if no argument is left as it is, which `in_dims=(0, None)` may say."""
+def _takes_all(call: ast.expr, name: str) -> bool:
+    """True if torch.compile has no option that switches it off (`disable=True`, and `compile` of another library has
+    others), and if vmap leaves no argument as it is, as `in_dims=(0, None)` may."""
+    if not isinstance(call, ast.Call):
+        return True
+    if name == _COMPILE:
+        return {each.arg for each in call.keywords} <= _OPTIONS
     dims = [*call.args[1:2], *(each.value for each in call.keywords if each.arg in ("in_dims", None))]
-    return all(isinstance(each, ast.Constant) and each.value is not None for each in dims)
+    return not name.endswith("vmap") or all(isinstance(each, ast.Constant) and each.value is not None for each in dims)
 
 
-def _given(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str, row: int) -> _Given:
-    transform = Transformed(name, row)
-    if not name.endswith("vmap"):
-        return _Given(transform, None)
+def _disables(decorator: ast.expr) -> bool:
+    """True for `@torch.compiler.disable` and its like."""
+    name = last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return name in ("disable", "graph_break", "skip")
+
+
+def _wrapped_in(function: ast.AST) -> frozenset[str]:
+    """The parameters of a function that vmap maps over, and the variables that are made of them."""
+    assert isinstance(function, (*FUNCTIONS, ast.Lambda))
     bound = {each.id for each in walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     parameters = (*function.args.posonlyargs, *function.args.args)
     wrapped = frozenset(each.arg for each in parameters if each.arg not in (*bound, "self"))
     for each in () if isinstance(function, ast.Lambda) else function.body:
         if isinstance(each, ast.Assign) and _mentions(each.value, wrapped):
             wrapped |= {target.id for target in each.targets if isinstance(target, ast.Name)}
-    return _Given(transform, wrapped)
+    return wrapped
 
 
 def _mentions(node: ast.AST, names: frozenset[str]) -> bool:
