@@ -82,6 +82,15 @@ def test_a_read_only_file_is_not_written_even_by_root(mode: int, tmp_path: Path)
     assert (path.read_text(), names_in(tmp_path)) == ("old", ["a.py"])
 
 
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root gives a file away")
+def test_a_run_as_root_leaves_a_file_to_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("old")
+    os.chown(path, 12_345, 12_346)
+    write(str(path), b"old", b"new")
+    assert (path.read_text(), path.stat().st_uid, path.stat().st_gid) == ("new", 12_345, 12_346)
+
+
 def test_a_file_with_several_names_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("old")

@@ -47,13 +47,17 @@ def refuse_read_only(path: str, found: os.stat_result) -> None:
 def replace_file(path: str, data: bytes, *, before: os.stat_result | None = None) -> None:
     """Write a temporary file beside `path`, then put it in its place: a reader sees the old file or the new one.
 
-    With `before`, the state of the old file, the new one gets its mode.
+    With `before`, the state of the old file, the new one gets its mode and, where the system permits, its owner: a run
+    as root, as in a container, leaves the files to whose they were.
     """
     temporary = os.path.join(os.path.dirname(path), f".tonumpy-{os.urandom(8).hex()}.part")
     try:
         with open(temporary, "xb") as stream:
             stream.write(data)
             if before is not None:
+                if hasattr(os, "chown"):
+                    with contextlib.suppress(OSError):
+                        os.chown(temporary, before.st_uid, before.st_gid)
                 os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777)
                 stream.flush()
                 os.fsync(stream.fileno())
