@@ -41,12 +41,11 @@ from sink_trials.later import make_plain  # noqa: E402
 from sink_trials.libraries import LIBRARIES, Library, library_of  # noqa: E402
 from sink_trials.names import callables_of, modules_of  # noqa: E402
 from sink_trials.outcomes import COUNTED  # noqa: E402
-from sink_trials.table import path_of, written  # noqa: E402
+from sink_trials.table import Row, path_of, written  # noqa: E402
 from sink_trials.trial import (  # noqa: E402
     ALSO,
     SECONDS,
     SECONDS_OF_CLASS,
-    Row,
     differing,
     forked,
     measured_by_hand,

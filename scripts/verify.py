@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import platform
-import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -151,26 +149,11 @@ def report(tallies: list[Tally]) -> str:
 def machine() -> list[str]:
     lines = [
         f"- date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
-        f"- tonumpy {version()}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
+        f"- tonumpy {tonumpy.__version__}, NumPy {np.__version__}, {platform.system()} {platform.machine()}",
     ]
     if torch.cuda.is_available():
-        lines.append(f"- GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, driver {driver_version()}")
+        lines.append(f"- GPU: {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}")
     return lines
-
-
-def version() -> str:
-    try:
-        return tonumpy.__version__
-    except PackageNotFoundError:
-        return "(not installed: run from the source tree)"
-
-
-def driver_version() -> str:
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError) as error:
-        return f"unknown ({error})"
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import torch
 
 from sink_trials.libraries import Library
 from sink_trials.outcomes import LETTERS
-from sink_trials.trial import Row
 
+Row = dict[str, Any]  # of one callable, what was tried
 FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
 ALL = "".join(LETTERS.values())
 # What objects of other libraries, and tensors, have too: as `x.reshape(...)` says nothing of whose it is.

@@ -23,10 +23,9 @@ from sink_trials.later import step_of
 from sink_trials.libraries import Library
 from sink_trials.names import methods_of
 from sink_trials.outcomes import Trier
-from sink_trials.table import is_claimed, texts_of
+from sink_trials.table import Row, is_claimed, texts_of
 from sink_trials.values import ARRAYS, WAYS, tensors_of
 
-Row = dict[str, Any]
 SECONDS = 60.0  # of one function, or method of a class; of the processor, as others may be at work
 _SECONDS_OF_TRIALS = 6.0  # of these for the calls that were found
 SECONDS_OF_CLASS = 60.0
