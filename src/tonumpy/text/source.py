@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
 import tokenize
@@ -226,7 +225,8 @@ class Source:
 def declared_encoding(data: bytes, filename: str) -> str:
     """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
     try:
-        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        # By all line ends that Python knows, of which a stream of bytes knows one.
+        return tokenize.detect_encoding(iter(data.splitlines(keepends=True)).__next__)[0]
     except SyntaxError as error:
         if "missing" in error.msg:  # the first lines are no UTF-8: to decode them tells where
             return "utf-8"
