@@ -50,7 +50,8 @@ NUMBERS = """
         "parallel": [nn.DataParallel(net().to(0), device_ids=[0], output_device=0)(x.to(0))],
         "loaded": [loaded({"cpu": "cuda:0"}), loaded(lambda storage, place: storage.cuda(0))],
         "default": [within(torch.cuda.device(0))],
-        "generators": [torch.Generator(device=0), torch.Generator(0)],
+        "generators": [torch.Generator(device=0), torch.Generator(0), torch.Generator(0).clone_state()],
+        "default generators": [torch.cuda.default_generators[0].clone_state()],
         "streams": [torch.cuda.Stream(0), torch.Stream(0), torch.Event(0)],
     }
     for name, each in made.items():
@@ -80,6 +81,7 @@ parallel {'cuda:0'}
 loaded {'cuda:0'}
 default {'cuda:0'}
 generators {'cuda:0'}
+default generators {'cuda:0'}
 streams {'cuda:0'}
 torch.bool
 RuntimeError Device index must not be negative
@@ -92,3 +94,51 @@ TypeError device() received an invalid combination
 def test_a_number_stands_for_a_device(tmp_path: Path) -> None:
     done = run(NUMBERS, tmp_path)
     assert (done.code, done.output) == (0, NUMBERS_SAY), done.errors
+
+
+SHORT = """
+    import torch
+
+    x = torch.ones(3, device="cuda")
+    sparse = torch.eye(2).to_sparse().cuda()
+    results = [x + 1, 1 - x, 2 / x, 2**x, 7 % x, 7 // x, x // 2, x @ x, x[0], x[1:], sparse[0], sparse * 2, x == x]
+    x += 1
+    x[0] = 5.0
+    print({str(each.device) for each in (x, *results)})
+    print(x.__add__(x, alpha=2).tolist(), x.__add__(object()))
+    batched = torch.vmap(lambda each: (each[0] * each - each[1:2]) > 0)(torch.ones(2, 3, device="cuda"))
+    print(batched.device, torch.nn.functional.linear(x, x).device)
+    for wrong in ("torch.exp()", "x[7]", "x + torch.ones(2, device='cuda')", "x @ torch.ones(3, device='cuda').long()"):
+        try:
+            eval(wrong)
+        except Exception as error:
+            print(type(error).__name__)
+"""
+SHORT_SAY = """\
+{'cuda:0'}
+[15.0, 6.0, 6.0] NotImplemented
+cuda:0 cuda:0
+TypeError
+IndexError
+RuntimeError
+RuntimeError
+"""
+
+
+def test_operators_with_a_short_way_give_what_torch_gives(tmp_path: Path) -> None:
+    done = run(SHORT, tmp_path)
+    assert (done.code, done.output, done.told) == (0, SHORT_SAY, ()), done.errors
+
+
+def test_all_names_of_one_function_are_treated_as_its_shortest() -> None:
+    torch = pytest.importorskip("torch")
+    from tonumpy.rehearsal.standin import operator_lists
+
+    known = torch._C._VariableFunctions
+    names: dict[object, list[str]] = {}
+    for name in dir(known):
+        names.setdefault(getattr(known, name), []).append(name)
+    tables = [each for each in vars(operator_lists).values() if isinstance(each, frozenset)]
+    for each in names.values():
+        shortest = min(each, key=len)
+        assert all(shortest in table or table.isdisjoint(each) for table in tables), each

@@ -88,11 +88,14 @@ def _patch_gradients(patches: Patches) -> None:
         found = get(self)
         if found is None:
             return None
-        try:
-            if type(found) is Tensor and not count_modes() and storage_of(found).mark is not UNKNOWN:
-                return found  # as nearly always: optimizers read it again and again
-        except WITHOUT_STORAGE:
-            pass
+        if type(found) is Tensor and not count_modes():  # optimizers read it again and again
+            try:
+                storage = storage_of(found)
+                if storage.mark is UNKNOWN:
+                    storage.mark = mark_of(self)
+                return found
+            except WITHOUT_STORAGE:
+                pass
         put(found, mark_of(self))
         return found
 

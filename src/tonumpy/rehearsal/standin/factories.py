@@ -44,6 +44,10 @@ class Generator(torch._C.Generator, metaclass=_Meta):  # type: ignore[misc]
         """The device that the program asked for."""
         return self._place
 
+    def clone_state(self) -> Any:
+        """Another one of the same device, in the same state."""
+        return Generator(self._place).set_state(self.get_state())
+
 
 class _Default(Generator):
     """The default generator of a device, which is that of the CPU."""
@@ -204,7 +208,7 @@ _DOUBLES = {
 }
 # Products that CUDA has for no integers.
 _PRODUCTS = frozenset(
-    "matmul __matmul__ __rmatmul__ mm bmm mv dot vdot addmm addmm_ baddbmm baddbmm_ addmv linear einsum inner".split()
+    "matmul __matmul__ mm bmm mv dot vdot addmm addmm_ baddbmm baddbmm_ addmv linear einsum inner".split()
 )
 _INTEGERS = frozenset((torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool))
 
@@ -215,13 +219,18 @@ def check_dtype(tensor: Any) -> None:
         raise TypeError(_DOUBLES[tensor.dtype])
 
 
+def refuses_integers(name: str) -> bool:
+    """True if the kind of device has a product for no integers."""
+    return STATE.kind == "cuda" and name in _PRODUCTS
+
+
 def refusing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which refuses what the kind of device refuses."""
     if name == "_pack_padded_sequence":
         return _with_lengths(function)
     if STATE.kind == "mps":
         return _without_doubles(function)
-    if STATE.kind == "cuda" and name in _PRODUCTS:
+    if refuses_integers(name):
         return _without_integers(name.strip("_"), function)
     return function
 

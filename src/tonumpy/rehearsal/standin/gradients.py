@@ -12,6 +12,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from itertools import islice
+from types import CodeType
 from typing import Any
 
 import torch
@@ -41,7 +42,7 @@ class Gradients:
         self._cuts: dict[Stack, None] = {}
         self._conversions: dict[Stack, Event] = {}  # of what has no history any more
         self._numbers: dict[Stack, Event] = {}
-        self._seen: set[object] = set()
+        self._seen: dict[tuple[int, ...], list[CodeType]] = {}  # the codes live, so each keeps its identity
         self._told: set[Stack] = set()
         # By the identity of a leaf: the leaf, and what is told of unless its gradient is read.
         self._waiting: dict[int, tuple[weakref.ref[Any], dict[Stack, Event]]] = {}
@@ -79,12 +80,12 @@ class Gradients:
 
     def _is_new(self) -> bool:
         """By the nearest frames: most of these calls are made again and again."""
-        nearest = islice(outward(sys._getframe(3)), 6)
-        place = tuple((each.f_code, each.f_code.co_filename, each.f_lasti) for each in nearest)
-        if place in self._seen:
-            return False
-        self._seen.add(place)
-        return True
+        codes: list[CodeType] = []
+        place: list[int] = []
+        for frame in islice(outward(sys._getframe(3)), 6):
+            codes.append(frame.f_code)
+            place += id(frame.f_code), frame.f_lasti
+        return self._seen.setdefault(tuple(place), codes) is codes
 
     def _note_cut(self, tensor: Any) -> None:
         del tensor

@@ -59,17 +59,17 @@ class State:
     """One for a process, begun anew by each `pretend`."""
 
     kind = "cuda"
+    has_cast = False  # autocast may have been enabled
 
     def __init__(self) -> None:
         self.here = _PerThread()
         self._devices = 1
         self._shown: int | None = None
-        self._places: list[torch.device] = []
+        self._known: dict[object, torch.device | None] = {}  # what was asked for: each move asks again
 
     def begin(self, kind: str, devices: int) -> None:
         self.kind, self._devices, self._shown = kind, devices, None
-        self._places = [torch.device(kind, index) for index in range(devices)]
-        self.here.number = 0
+        self.here.number, self.has_cast, self._known = 0, False, {None: None}
 
     @property
     def count(self) -> int:
@@ -79,37 +79,40 @@ class State:
             self._shown = visible(said, self._devices)
         return self._shown
 
-    def begin_device(self) -> None:
-        """Raise RuntimeError where no device is shown."""
-        if not self.count:
-            raise RuntimeError(NO_DEVICE)
-
     def place(self, value: object) -> torch.device | None:
         """The pretended device that a value names, with its index; None where it names none, or another kind.
 
         Raises torch's error for an index that no device has.
         """
-        if isinstance(value, str):
-            if not value.startswith(self.kind):
-                return None
-            value = _device_of(value)
-        elif type(value) is not torch.device and isinstance(value, Integral) and not isinstance(value, bool):
-            value = torch.device(self.kind, int(value))
-        if not isinstance(value, torch.device) or value.type != self.kind:
+        try:
+            return self._known[value]
+        except (KeyError, TypeError):
+            pass
+        if isinstance(value, (str, torch.device)):
+            kind, index = parts_of(value)
+        elif isinstance(value, Integral) and not isinstance(value, bool):
+            kind, index = parts_of(torch.device(self.kind, int(value)))
+        else:
             return None
-        count = self.count if self._shown is None else self._shown  # at each move: as quick as can be
-        if not count:
+        if kind != self.kind:
+            self._known[value] = None
+            return None
+        if not self.count:
             raise RuntimeError(NO_DEVICE)
-        index = self.here.number if value.index is None else value.index
-        if not 0 <= index < count:
+        place = torch.device(kind, self.here.number if index is None else index)
+        if not 0 <= place.index < self.count:
             error = getattr(torch, "AcceleratorError", RuntimeError) if self.kind == "cuda" else RuntimeError
             raise error(f"{self.kind.upper()} error: invalid device ordinal\n{_NO_SUCH_DEVICE}")
-        return self._places[index]
+        if index is not None or self.count == 1:
+            self._known[value] = place
+        return place
 
 
 @functools.lru_cache
-def _device_of(text: str) -> torch.device:
-    return torch.device(text)
+def parts_of(device: str | torch.device) -> tuple[str, int | None]:
+    """The kind and the number of a device, of which torch makes them anew each time that it is asked."""
+    named = torch.device(device)
+    return named.type, named.index
 
 
 STATE = State()
@@ -133,7 +136,8 @@ storage_of = Base.untyped_storage
 _device_of_storage = Storage.device.__get__
 # Errors of tensors without a storage: sparse ones, functorch's wrappers, lazy parameters.
 WITHOUT_STORAGE = (NotImplementedError, RuntimeError, ValueError)
-PLAIN_TYPES = frozenset((Tensor, torch.nn.Parameter))  # whose methods no `__torch_function__` of the program sees
+Parameter = torch.nn.Parameter
+PLAIN_TYPES = frozenset((Tensor, Parameter))  # whose methods no `__torch_function__` of the program sees
 count_modes = torch._C._len_torch_function_stack
 _functorch = torch._C._functorch
 
@@ -196,7 +200,8 @@ def _received(storage: Any, mark: Mark) -> Any:
 
 def mark_of(tensor: Any) -> Mark:
     """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
-    if type(tensor) in PLAIN_TYPES and not count_modes():
+    kind = type(tensor)
+    if (kind is Tensor or kind is Parameter) and not count_modes():
         try:
             mark: Mark = storage_of(tensor).mark
             if mark is not UNKNOWN:
@@ -212,11 +217,7 @@ def mark_of(tensor: Any) -> Mark:
 def holder_of(tensor: Any) -> Any:
     """What has the mark of a tensor: its storage, if there is one."""
     if type(tensor) in PLAIN_TYPES and not count_modes():
-        try:
-            storage = storage_of(tensor)
-            return _Bare() if tensor.is_meta else storage
-        except WITHOUT_STORAGE:
-            return _holder(tensor)
+        return _holder(tensor)
     with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
         return _holder(tensor)
 
@@ -270,7 +271,7 @@ def tensors_in(values: Any) -> list[Any]:
             found.append(each)
         elif isinstance(each, dict):
             found += tensors_in(each.values())
-        elif isinstance(each, list | tuple):
+        elif isinstance(each, (list, tuple)):
             found += tensors_in(each)
     return found
 
@@ -283,9 +284,9 @@ def is_pretended(value: object) -> bool:
 _MOST_FRAMES = 60
 
 
-def note_origin(holder: Any, how: str) -> None:
+def note_origin(holder: Any, how: str, depth: int = 2) -> None:
     """Remember the user's line that is running as the one that made what has the mark of a tensor."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(depth)
     left = _MOST_FRAMES
     while frame is not None and left:  # at each tensor that is made: as quick as can be
         if is_own(frame.f_code.co_filename):

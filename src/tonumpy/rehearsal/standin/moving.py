@@ -91,7 +91,7 @@ def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -
         target = marks.on(place)
         if mark is target and not rest and not kwargs:
             return self
-    elif device is CPU or torch.device(device).type == "cpu":
+    elif device is CPU or marks.parts_of(device)[0] == "cpu":
         target = marks.HOST
     else:  # meta, or what raises
         return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
@@ -102,12 +102,12 @@ def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -
         result = _to(self, CPU, *rest, **kwargs)
         if result is self and not stays:
             result = result.clone()
+    elif not rest and not kwargs:
+        result = _to(self, CPU, None, False, True)
+    elif len(rest) > 2:
+        result = _to(self, CPU, *rest[:2], True, *rest[3:], **kwargs)
     else:
-        if len(rest) > 2:
-            rest = *rest[:2], True, *rest[3:]
-        else:
-            kwargs["copy"] = True
-        result = _to(self, CPU, *rest, **kwargs)
+        result = _to(self, CPU, *rest, **kwargs | {"copy": True})
     return _noted(self, result, target)
 
 
@@ -117,7 +117,7 @@ def _noted(before: Any, result: Any, mark: Any) -> Any:
     holder = marks.holder_of(result)
     holder.mark = mark
     check_dtype(result)
-    marks.note_origin(holder, "moved there")
+    marks.note_origin(holder, "moved there", 3)
     return result
 
 

@@ -18,7 +18,7 @@ import torch
 
 from tonumpy.rehearsal.events import Event, Observer, Reason, Way
 from tonumpy.rehearsal.frames import is_compiled
-from tonumpy.rehearsal.standin.marks import CPU, Base, Mark, Tensor, mark_of, on
+from tonumpy.rehearsal.standin.marks import CPU, PLAIN_TYPES, Base, Mark, Tensor, count_modes, mark_of, on
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports, guarded
@@ -73,6 +73,8 @@ class Conversions:
         return wrap(tensor, array, *more)  # torch's own takes no more, and NumPy asks again without
 
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
+        if type(tensor) in PLAIN_TYPES and not count_modes():
+            return self._converted(tensor, way, mark_of(tensor), force=force)
         if self._here.is_converting:
             return _numpy(tensor, force=force)
         self._here.is_converting = True
@@ -84,7 +86,7 @@ class Conversions:
     def _converted(self, tensor: Any, way: Way, mark: Mark, *, force: bool) -> Any:
         if not mark.pretended:
             self._copies.check(tensor, is_array_made=way == "numpy")
-        reasons = () if force else refused(tensor)
+        reasons = () if force else refused(tensor, mark)
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
             with guarded(f"Tensor.{way}: this conversion is not told of"):  # of which grad mode does not matter
@@ -170,12 +172,13 @@ def _error(tensor: Any, reason: Reason) -> TypeError | RuntimeError:
     return RuntimeError("Can't call numpy() on this tensor.")
 
 
-def refused(tensor: Any) -> tuple[Reason, ...]:
+def refused(tensor: Any, mark: Mark | None = None) -> tuple[Reason, ...]:
     """Why NumPy cannot take this tensor, in the order in which torch asks."""
     reasons: list[Reason] = []
+    mark = mark or mark_of(tensor)
     if tensor.layout is not torch.strided:
         reasons.append("layout")
-    if mark_of(tensor).pretended or not _is_cpu(tensor):
+    if mark.pretended or not _is_cpu(tensor):
         reasons.append("device")
     if tensor.requires_grad and torch.is_grad_enabled():
         reasons.append("grad")

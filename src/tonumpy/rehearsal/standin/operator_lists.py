@@ -25,12 +25,15 @@ NO_TENSORS = _names(
     is_contiguous is_conj is_neg is_inference is_set_to is_nonzero is_coalesced is_distributed is_same_size is_sparse
     _is_view _is_all_true _is_any_true _fix_weakref"""
 )
-DUNDERS = _names(
-    """__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
-    __itruediv__ __div__ __rdiv__ __idiv__ __floordiv__ __rfloordiv__ __ifloordiv__ __mod__ __rmod__ __imod__ __pow__
-    __rpow__ __ipow__ __matmul__ __rmatmul__ __imatmul__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__
-    __rxor__ __ixor__ __lshift__ __rlshift__ __ilshift__ __rshift__ __rrshift__ __irshift__ __eq__ __ne__ __lt__
-    __le__ __gt__ __ge__ __invert__ __neg__ __pos__ __abs__ __getitem__ __setitem__"""
+# Operators of one tensor and something else, each as a call of C.
+BINARY = _names(
+    """__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __itruediv__ __div__ __idiv__
+    __ifloordiv__ __mod__ __imod__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ __ixor__
+    __lshift__ __ilshift__ __rshift__ __irshift__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__"""
+)
+# The others, such as `__rsub__`, call these or functions of torch.
+DUNDERS = BINARY | _names(
+    "__matmul__ __imatmul__ __pow__ __ipow__ __invert__ __neg__ __pos__ __abs__ __getitem__ __setitem__"
 )
 # Functions of the module torch that are no operators.
 NO_OPERATORS = _names(
@@ -38,14 +41,14 @@ NO_OPERATORS = _names(
     is_storage is_floating_point is_complex is_signed is_conj is_neg is_nonzero is_inference is_same_size numel
     clear_autocast_cache is_autocast_enabled parse_ir parse_schema unify_type_list import_ir_module
     import_ir_module_from_buffer vitals_enabled set_vital read_vitals get_default_dtype set_default_dtype get_device
-    _has_compatible_shallow_copy_type _functional_assert_async _assert_async _sync"""
+    _has_compatible_shallow_copy_type _functional_assert_async _assert_async _sync _is_all_true _is_any_true"""
 )
 # Factories beside those of torch.utils._device._device_constructors: they give tensors of the CPU.
 MORE_FACTORIES = _names("from_numpy frombuffer from_file")
 # They take tensors of any size from the CPU.
 TAKES_HOST = _names(
     """__getitem__ copy_ index index_put index_put_ _index_put_impl_ _unsafe_index _pack_padded_sequence
-    _pad_packed_sequence ctc_loss type_as set_ is_same_size view_as expand_as reshape_as _foreach_copy_ resize_as_
+    _pad_packed_sequence ctc_loss type_as set_ is_same_size view_as expand_as reshape_as  resize_as_
     tensor_split broadcast_tensors result_type can_cast promote_types _nested_view_from_jagged equal_size
     _has_same_storage_numel"""
 )
@@ -61,12 +64,12 @@ TAKES_NO_SCALAR = _names(
 # CUDA's autocast, at the functions that Python calls.
 LOWER = _names(
     """conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution _convolution prelu
-    addmm addmv addr matmul __matmul__ __rmatmul__ mm mv linear addbmm baddbmm bmm chain_matmul multi_dot vecdot einsum
+    addmm addmv addr matmul __matmul__ mm mv linear addbmm baddbmm bmm chain_matmul multi_dot vecdot einsum
     gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell lstm gru rnn_tanh rnn_relu scaled_dot_product_attention bilinear
     _native_multi_head_attention _transformer_encoder_layer_fwd"""
 )
 FULL = _names(
-    """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow __pow__ __rpow__ softplus
+    """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow __pow__ softplus
     layer_norm native_layer_norm group_norm rms_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss
     nll_loss_nd nll_loss2d cross_entropy_loss hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss
     margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss multi_margin_loss

@@ -21,12 +21,14 @@ from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refusing
+from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refuses_integers, refusing
 from tonumpy.rehearsal.standin.marks import (
+    PLAIN_TYPES,
     STATE,
     UNKNOWN,
     WITHOUT_STORAGE,
     Mark,
+    Parameter,
     Tensor,
     count_modes,
     mark_of,
@@ -39,9 +41,11 @@ Function = Callable[..., Any]
 Look = Callable[[str, Any, list[Any], list[Mark]], None]
 
 _C = torch._C
-Parameter = torch.nn.Parameter
 _BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _SCALARS = frozenset((int, float, bool, slice, str, type(None), type(...), torch.dtype, torch.Size))
+_BASIC = frozenset((int, slice))
+_OPTIONS = frozenset(("device", "generator", "pin_memory"))
+_WITH_TENSORS = (Tensor, tuple, list)
 _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
 
 
@@ -83,7 +87,9 @@ def _functions(wrap: _Wrapper) -> dict[Any, Function]:
     made: dict[Any, Function] = {}
     variable = _C._VariableFunctions
     for name in sorted(dir(variable), key=len, reverse=True):  # `mm`, which equals `dsmm` and `spmm`, after them
-        if not name.startswith("__") and name not in lists.NO_OPERATORS:
+        # Optimizers have put the lists together by device that they have written.
+        is_written = name.startswith("_foreach_") and name.endswith("_")
+        if not name.startswith("__") and not is_written and name not in lists.NO_OPERATORS:
             original = getattr(variable, name)
             made[getattr(torch, name, original)] = made[original] = wrap(original, name)
     for module in _MODULES:
@@ -130,9 +136,8 @@ class _Wrapper:
     def __call__(self, original: Function, name: str) -> Function:
         plainly = refusing(name, original)
         compute = _casting(name, plainly)
-        is_cast, kind_of_device = compute is not plainly, STATE.kind
+        is_original, is_always = compute is original, plainly is not original and not refuses_integers(name)
         crossing, returns_self = self.crossing, _writes_first(name)
-        looked_at = 1 if name.startswith("_foreach_") else None  # optimizers have put their lists together by device
 
         def operator(*args: Any, **kwargs: Any) -> Any:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
@@ -153,27 +158,21 @@ class _Wrapper:
                 elif kind in _SCALARS:
                     continue
                 else:
-                    seen = _with_other(each, looked_at, seen)
+                    seen = _with_other(each, seen)
                     if seen is UNKNOWN:
                         return crossing(compute, name, args, kwargs, operator)
             if kwargs and not _are_plain(kwargs):
                 return crossing(compute, name, args, kwargs, operator)
-            act = compute if is_cast and _is_enabled(kind_of_device) else plainly
+            act = original
+            if not is_original and seen is not None:
+                is_special = is_always or STATE.has_cast or getattr(args[0], "dtype", None) not in _FLOATS
+                act = compute if is_special else original
             result = act(*args, **kwargs) if kwargs else act(*args)
-            if seen is None or returns_self:
-                return result
-            if type(result) is Tensor:
-                try:
-                    storage = storage_of(result)
-                    if storage.mark is UNKNOWN:
-                        storage.mark = seen
-                except WITHOUT_STORAGE:
-                    marks.put(result, seen)
-                return result
-            return marks.put_all(result, seen)
+            return result if seen is None or returns_self else _marked(result, seen)
 
         is_method = not isinstance(original, types.BuiltinFunctionType)
-        return named(operator, original, f"Tensor.{name}" if is_method else original.__name__)
+        act = _short(name, original, operator) if is_method and is_original else operator
+        return named(act, original, f"Tensor.{name}" if is_method else original.__name__)
 
     def crossing(
         self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Function | None = None
@@ -201,6 +200,50 @@ class _Wrapper:
             marks.holder_of(result).mark = target
         marks.put_all(result[:1] if name in lists.GIVES_SIZES else result, target)
         return result
+
+
+def _marked(result: Any, mark: Mark) -> Any:
+    """The result of an operator, which has a mark now."""
+    if type(result) is not Tensor:
+        return marks.put_all(result, mark)
+    try:
+        storage = storage_of(result)
+        if storage.mark is UNKNOWN:
+            storage.mark = mark
+    except WITHOUT_STORAGE:
+        marks.put(result, mark)
+    return result
+
+
+def _short(name: str, original: Function, operator: Function) -> Function:
+    """A shorter way to call a method, where it has one: those of most calls have two tensors, or a number as index."""
+    returns_self = _writes_first(name)
+
+    def binary(self: Any, other: Any, **options: Any) -> Any:
+        kind, is_usual, seen = type(other), False, UNKNOWN
+        if type(self) in PLAIN_TYPES and not options and not count_modes():
+            try:
+                seen = storage_of(self).mark
+                is_usual = kind in _SCALARS or (kind in PLAIN_TYPES and storage_of(other).mark is seen)
+            except WITHOUT_STORAGE:
+                pass
+        if not is_usual or seen.is_rare:
+            return operator(self, other, **options)
+        result = original(self, other)
+        return result if returns_self else _marked(result, seen)
+
+    def read(self: Any, index: Any) -> Any:
+        if type(index) in _BASIC and type(self) in PLAIN_TYPES and not count_modes():
+            try:
+                if not storage_of(self).mark.is_rare:
+                    return original(self, index)  # a view, which has the mark already
+            except WITHOUT_STORAGE:
+                pass
+        return operator(self, index)
+
+    if name in lists.BINARY:
+        return binary
+    return read if name == "__getitem__" else operator
 
 
 def _overrides(value: Any) -> bool:
@@ -232,14 +275,14 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     return target
 
 
-def _with_other(value: Any, looked_at: int | None, seen: Mark | None) -> Mark | None:
+def _with_other(value: Any, seen: Mark | None) -> Mark | None:
     """The one mark of what was seen and of the tensors in a list or index; UNKNOWN where that takes a closer look."""
     if type(value) is not list and type(value) is not tuple:
         return UNKNOWN if hasattr(type(value), "__torch_function__") else seen
     try:
-        for each in value[:looked_at]:
+        for each in value:
             kind = type(each)
-            if kind in marks.PLAIN_TYPES:
+            if kind in PLAIN_TYPES:
                 mark = storage_of(each).mark
                 if mark is not seen:
                     if seen is not None or mark.is_rare:
@@ -254,7 +297,7 @@ def _with_other(value: Any, looked_at: int | None, seen: Mark | None) -> Mark | 
 
 def _are_plain(kwargs: dict[str, Any]) -> bool:
     for key, value in kwargs.items():
-        if key in ("device", "generator", "pin_memory") or isinstance(value, Tensor | tuple | list):
+        if value is not None and (key in _OPTIONS or isinstance(value, _WITH_TENSORS)):
             return False
     return True
 
@@ -302,6 +345,14 @@ def _patch_autocast(patches: Patches) -> None:
             if hasattr(owner, name):
                 patches.replace(owner, name, is_autocast_available)
     patches.replace(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+    set_enabled = torch.set_autocast_enabled
+
+    def set_autocast_enabled(*args: Any) -> None:
+        STATE.has_cast = True
+        set_enabled(*args)
+
+    for owner in (torch, _C):
+        patches.replace(owner, "set_autocast_enabled", set_autocast_enabled)
 
 
 def _casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
