@@ -149,7 +149,7 @@ def _milliseconds(step: Step, times: int) -> tuple[float, float]:
 def main(names: list[str]) -> None:
     """Print a line for each model; NAME... are those that are measured."""
     torch.set_num_threads(1)
-    models = {small_cnn: 20, cnn: 10, transformer_layer: 20, ppo: 1}
+    models = {small_cnn: 20, cnn: 10, transformer_layer: 20, ppo: 5}
     chosen = {model: times for model, times in models.items() if not names or model.__name__ in names}
     rounds: dict[str, list[list[tuple[float, float]]]] = {model.__name__: [] for model in chosen}
     for _ in range(ROUNDS):

@@ -168,7 +168,17 @@ class _Wrapper:
                 is_special = is_always or STATE.has_cast or getattr(args[0], "dtype", None) not in _FLOATS
                 act = compute if is_special else original
             result = act(*args, **kwargs) if kwargs else act(*args)
-            return result if seen is None or returns_self else _marked(result, seen)
+            if seen is None or returns_self:
+                return result
+            if type(result) is not Tensor:
+                return marks.put_all(result, seen)
+            try:
+                storage = storage_of(result)
+                if storage.mark is UNKNOWN:
+                    storage.mark = seen
+            except WITHOUT_STORAGE:
+                marks.put(result, seen)
+            return result
 
         is_method = not isinstance(original, types.BuiltinFunctionType)
         act = _short(name, original, operator) if is_method and is_original else operator
@@ -202,19 +212,6 @@ class _Wrapper:
         return result
 
 
-def _marked(result: Any, mark: Mark) -> Any:
-    """The result of an operator, which has a mark now."""
-    if type(result) is not Tensor:
-        return marks.put_all(result, mark)
-    try:
-        storage = storage_of(result)
-        if storage.mark is UNKNOWN:
-            storage.mark = mark
-    except WITHOUT_STORAGE:
-        marks.put(result, mark)
-    return result
-
-
 def _short(name: str, original: Function, operator: Function) -> Function:
     """A shorter way to call a method, where it has one: those of most calls have two tensors, or a number as index."""
     returns_self = _writes_first(name)
@@ -230,7 +227,17 @@ def _short(name: str, original: Function, operator: Function) -> Function:
         if not is_usual or seen.is_rare:
             return operator(self, other, **options)
         result = original(self, other)
-        return result if returns_self else _marked(result, seen)
+        if returns_self:
+            return result
+        if type(result) is not Tensor:
+            return marks.put_all(result, seen)
+        try:
+            storage = storage_of(result)
+            if storage.mark is UNKNOWN:
+                storage.mark = seen
+        except WITHOUT_STORAGE:
+            marks.put(result, seen)
+        return result
 
     def read(self: Any, index: Any) -> Any:
         if type(index) in _BASIC and type(self) in PLAIN_TYPES and not count_modes():

@@ -9,7 +9,6 @@ No one sees NumPy read its own memory: an array over pinned memory that such a c
 from __future__ import annotations
 
 import ast
-import functools
 import itertools
 import os
 import sys
@@ -55,9 +54,7 @@ class Copies:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
         streams.waiting.append(self._forget)
         patches.on_exit(streams.waiting.clear)
-        methods = [self._moving(getattr(Tensor, name)) for name in ("to", "type", "cpu")]
-        for method in methods:
-            patches.replace(Tensor, method.__name__, method)
+        methods = [patches.around(Tensor, name, self._moved) for name in ("to", "type", "cpu")]
         methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
@@ -72,17 +69,10 @@ class Copies:
             self._begin(target)
         return result
 
-    def _moving(self, move: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(move)
-        def moved(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
-                return move(tensor, *args)
-            return self._moved(move, tensor, *args, **kwargs)
-
-        return moved
-
     def _moved(self, move: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
         """A tensor may be moved to the host: a copy begins, or the host waits for those that have."""
+        if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
+            return move(tensor, *args)
         was_there = is_pretended(tensor)
         result = move(tensor, *args, **kwargs)
         is_there = is_pretended(result)
