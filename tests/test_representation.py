@@ -78,11 +78,6 @@ def test_the_layouts_of_methods() -> None:
         assert torch.equal(tensor.to_dense(), DENSE), name
 
 
-def test_the_layouts_that_are_asked_for() -> None:
-    for name in representation.LAYOUTS:
-        assert getattr(torch, name.removeprefix("torch.")) is not torch.strided
-
-
 _OPERATIONS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

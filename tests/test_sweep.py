@@ -662,7 +662,7 @@ def test_a_run_goes_on_where_interrupts_are_ignored(
 def test_the_tests_of_interrupts_pass_where_interrupts_are_ignored() -> None:
     """The second command of README.md, started in the background of a script."""
     names = ("tests/test_sweep.py::test_an_interrupt_that_a_library_swallows_is_kept", "tests/test_writing.py")
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", *names, "-k", "swallows or signal_is_told"]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", *names, "-k", "swallows or signal_ends"]
     script = 'trap "" INT; exec "$@"'
     run = subprocess.run(["sh", "-c", script, "sh", *command], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
