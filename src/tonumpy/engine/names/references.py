@@ -21,7 +21,6 @@ class Reference(NamedTuple):
     scopes: tuple[Scope, ...]
     statement: ast.stmt
     is_attribute: bool  # `model.name`, which is no function of the module
-    is_submitted: bool = False  # to an executor, which calls it with the other arguments: `pool.submit(f, x)`
 
 
 def places_that_name(module: Module, name: str) -> list[Reference]:
@@ -134,14 +133,10 @@ def _collect_expression(root: ast.AST, found: dict[str, list[Reference]]) -> Non
         node = stack.pop()
         if isinstance(node, ast.Call):
             name = last_name(node.func)
-            submitted = last_name(node.args[0]) if node.args and name == "submit" else None
-            meant = {name: node.func} | ({submitted: node.args[0]} if node.args and name == "submit" else {})
-            for name, function in meant.items():
-                if name is not None:
-                    called.add(id(function))
-                    is_attribute = isinstance(function, ast.Attribute)
-                    reference = Reference(node, (), _NOWHERE, is_attribute, name == submitted)
-                    found.setdefault(name, []).append(reference)
+            if name is not None:
+                called.add(id(node.func))
+                reference = Reference(node, (), _NOWHERE, isinstance(node.func, ast.Attribute))
+                found.setdefault(name, []).append(reference)
         elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and isinstance(node.ctx, ast.Load):
             is_attribute = isinstance(node, ast.Attribute)
             reference = Reference(None, (), _NOWHERE, is_attribute)
