@@ -15,8 +15,7 @@ from tonumpy.detectors.memory import NOTHING, Reference, References, Sharing, Si
 from tonumpy.detectors.memory_effects import Effects
 from tonumpy.detectors.shared_calls import side_of
 from tonumpy.engine.names.bindings import arguments_of, bound_names, given_to, parameter_names
-from tonumpy.engine.names.references import class_around
-from tonumpy.text.candidates import Candidate, Scope, Site
+from tonumpy.text.candidates import Candidate, Scope, Site, class_around
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.source import Source

@@ -14,8 +14,7 @@ from functools import lru_cache
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.names.references import class_around, functions_named, references_to
-from tonumpy.text.candidates import Candidate, Scope
+from tonumpy.text.candidates import Candidate, Scope, class_around, find_calls
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
@@ -159,7 +158,7 @@ def _roots(module: Module, names: _Names, value: ast.expr, nodes: set[int]) -> I
 def _calls_learner(module: Module, names: _Names, call: ast.Call) -> bool:
     """True if a call makes what requires grad, or calls what a name holds, or a function of the module."""
     function = call.func
-    if any(functions_named(module, last_name(function) or "")):
+    if f"def {last_name(function)}(" in module.source.text:
         return True
     if isinstance(function, ast.Name) and function.id in names.parts:
         return not _is_loss_called(function) and not all(map(_makes_loss, names.parts[function.id]))
@@ -249,10 +248,12 @@ def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) ->
 
 
 def _callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[_Names, ast.Call]]:
-    """Yield the calls of a function in its module, each with the names of the function, or module, around it."""
-    for reference in references_to(module, scopes) if isinstance(scopes[-1], FUNCTIONS) else ():
-        if reference.call is not None and isinstance(reference.scopes[-1], (ast.Module, *FUNCTIONS)):
-            yield module.derived(_Names, reference.scopes[-1]), reference.call
+    """Yield the calls in the module of what is called as a function is, with the names of what they stand in."""
+    name = getattr(scopes[-1], "name", "")
+    rows = module.source.rows_with_name(name) if name else []
+    for site in find_calls(module.source, rows, lambda call: last_name(call.func) == name):
+        if scopes[-1] not in site.scopes and isinstance(site.scopes[-1], (ast.Module, *FUNCTIONS)):
+            yield module.derived(_Names, site.scopes[-1]), site.call
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,12 @@ _Statement = TypeVar("_Statement", bound=ast.stmt)
 _STRINGS = (ast.JoinedStr, getattr(ast, "TemplateStr", ast.JoinedStr))
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def class_around(scopes: Sequence[ast.AST]) -> ast.ClassDef | None:
+    """The class whose body the innermost scope stands in."""
+    around = scopes[-2] if len(scopes) > 1 else None
+    return around if isinstance(around, ast.ClassDef) else None
 
 
 class Guard(NamedTuple):
