@@ -180,10 +180,7 @@ def observe(
     flat = [leaf for _, leaf in found if isinstance(leaf, (torch.Tensor, np.ndarray))]
     tensors = [leaf for leaf in flat if isinstance(leaf, torch.Tensor)]
     versions = [_version(tensor) for tensor in tensors]
-    # Some kernels write without saying so (the running statistics of batch_norm): a look at the values tells.
-    copies = [tensor.clone() for tensor in tensors] if run == "plain" and len(tensors) > 1 else []
     placed = [(place, leaf) for place, leaf in found if isinstance(leaf, torch.Tensor)]
-    owners = [place for place, _ in placed]
     dtypes = tuple(
         dict.fromkeys((place, str(t.dtype)) for place, t in placed if t.is_floating_point() or t.is_complex())
     )
@@ -211,10 +208,7 @@ def observe(
         else Output(_PYTHON_KINDS.get(type(v), "object"))
         for v in values
     )
-    changed = [_version(tensor) != version for tensor, version in zip(tensors, versions, strict=True)]
-    if copies:
-        changed = [c or not _is_same(t, copy) for c, t, copy in zip(changed, tensors, copies, strict=True)]
-    written = [owner for owner, is_changed in zip(owners, changed, strict=True) if is_changed]
+    written = [place for (place, tensor), before in zip(placed, versions, strict=True) if _version(tensor) != before]
     seen = Observation(
         name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)), dtypes
     )
@@ -252,12 +246,6 @@ def _description(argument: object) -> str:
             return "integral tensor"
         return "tensor with grad" if argument.requires_grad else "tensor"
     return type(argument).__name__
-
-
-def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype or one.layout is not torch.strided:
-        return one.layout is not torch.strided
-    return torch.equal(one, other) or bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _version(tensor: torch.Tensor) -> int:
