@@ -8,7 +8,6 @@ from tonumpy.boundary.paths import real_path, root_of
 from tonumpy.cli.files import SUFFIXES
 from tonumpy.cli.standard_streams import write
 from tonumpy.config import ConfigError
-from tonumpy.report.parts.evidence_lines import forget_lines
 
 _PAUSE = 200  # milliseconds
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
@@ -27,7 +26,6 @@ def watch(paths: Iterable[str], check: Callable[[], int]) -> int:
         write("tonumpy: watching for changes, Ctrl-C ends\n", sys.stderr)
         while not next(changes):
             pass
-        forget_lines()
 
 
 def _changes(folders: list[str]) -> Iterator[object]:

@@ -1,7 +1,6 @@
 """Renders the evidence of findings as lines for people, each with its place and the line of source there."""
 
 from collections.abc import Iterable
-from functools import cache
 
 from tonumpy.findings import Explanation, Ground, SourceError, place_of
 from tonumpy.report.parts.terminal import BOLD, CYAN, DIM, PLAIN, RED, without_colour
@@ -26,20 +25,12 @@ def _line(ground: Ground) -> str:
     import linecache  # only for reports that show it: start-up
 
     if ground.cell is None:
+        linecache.checkcache(ground.filename)  # it may have changed under `--watch`
         return linecache.getline(ground.filename, ground.row)
     rows = _cell(ground.filename, ground.cell).splitlines()
     return rows[ground.row - 1] if ground.row <= len(rows) else ""
 
 
-def forget_lines() -> None:
-    """Files have changed."""
-    import linecache  # the same: start-up
-
-    linecache.clearcache()
-    _cell.cache_clear()
-
-
-@cache
 def _cell(filename: str, number: int) -> str:
     try:
         return Notebook(read_regular(filename), filename).cell(number)
