@@ -189,50 +189,49 @@ SHARES = "`.numpy()` shares memory with the tensor: "
             "seen, loss = [], x.sum()\nfor _ in range(3):\n    loss.backward()\n    seen.append(loss)\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each requires grad, so NumPy raises RuntimeError while grad mode is on;"
-            " convert `loss` with `.detach().cpu().numpy()` before line 11 adds it (`seen.append(loss)`)",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = []\nfor _ in range(3):\n    seen.insert(0, x.cuda())\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert `x.cuda()` with `.detach().cpu().numpy()` before line 10 adds it (`seen.insert(0, x.cuda())`)",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = []\nfor _ in range(3):\n    seen.append(x.cuda())\nplt.plot(seen)\nreturn seen",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " pass `[each.detach().cpu().numpy() for each in seen]` instead, because line 12 also reads the list",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = []\nseen.append(x.cuda())\nif path:\n    seen.append(w.cuda())\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert where the list is filled: lines 9, 11",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = []\nseen.append(x.bfloat16())\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each has dtype `bfloat16`, which NumPy lacks: raises TypeError;"
-            " convert `x.bfloat16()` with `.detach().cpu().float().numpy()` before line 9 adds it"
-            " (`seen.append(x.bfloat16())`)",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = [w.cuda()]\nseen.append(x.cuda())\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert where the list is filled: lines 8, 9",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (
             "seen = [each.cuda() for each in x]\nplt.plot(seen)",
             "TNP104",
             PLOTS + "a list of tensors where each is not on the CPU, so NumPy raises TypeError;"
-            " convert `each.cuda()` with `.detach().cpu().numpy()` in line 8, which makes the list",
+            " convert each tensor before it goes into the list",
             None,
         ),
         (

@@ -65,8 +65,8 @@ for step in range(16):
     logs["loss"].append(torch.tensor(float(step), device=device))
     losses.append(torch.ones(step % 3 + 1, device=device).sum())
 print(np.mean(log.losses))  # TNP104 convert each tensor before it goes into the list
-print(np.mean(logs["loss"]))  # TNP104 before line 49 adds it
-print(np.mean(losses))  # TNP104 before line 50 adds it
+print(np.mean(logs["loss"]))  # TNP104 convert each tensor before it goes into the list
+print(np.mean(losses))  # TNP104 convert each tensor before it goes into the list
 frame = pd.DataFrame({"a": [1.0, 2.0]})
 frame["x"] = lengths  # TNP104 converts
 array = np.zeros(2)

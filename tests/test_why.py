@@ -424,14 +424,6 @@ def test_the_lines_that_write_and_read(run_tonumpy: RunTonumpy, tmp_path: Path) 
     assert related == [(6, "code: overwrites the tensor"), (7, "code: reads the array")]
 
 
-def test_the_lines_that_fill_a_list(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:
-    body = "    seen = []\n    seen.append(x.cuda())\n    print(np.stack(seen))\n    return seen\n"
-    (tmp_path / "m.py").write_text(f"import numpy as np\nimport torch\n\n\ndef f(x: torch.Tensor):\n{body}")
-    (finding,) = json.loads(run_tonumpy("check", "--output-format", "json").out)
-    told = [(each["location"]["row"], each["message"]) for each in finding["evidence"]]
-    assert told == [(7, "puts a tensor into `seen`"), (9, "reads `seen`, too")]
-
-
 SURE = ("not on the CPU", "chosen at run time", "requires grad", "computed from model parameters")
 FOLDERS = ("TNP103", "TNP104", "TNP105", "habits/program_on_cpu", "flow/devices")
 
@@ -550,7 +542,7 @@ def test_a_mask_that_is_none_is_told_with_its_kind(run_tonumpy: RunTonumpy, tmp_
     )
     told = run_tonumpy("why", "m.py:6").out
     assert told.startswith("m.py:6:12: `~np.isnan(x)`\n  TNP205 (high confidence): ")
-    assert "\n  kind: torch tensor (proved)\n    code, m.py:5: true from this line on\n" in told.split("\n\n")[0]
+    assert "\n  kind: torch tensor (proved)\n    code, m.py:6: true from this line on\n" in told.split("\n\n")[0]
 
 
 def test_what_is_taken_for_a_value_is_told_with_its_kind(run_tonumpy: RunTonumpy, tmp_path: Path) -> None:

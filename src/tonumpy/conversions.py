@@ -31,6 +31,9 @@ Mixture = Literal[
     "tensor first",
 ]
 
+# How the result of a ufunc is taken for a mask.
+Masking = Literal["", "inverted", "index", "refused"]
+
 LINKS_OF_BIT = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
 
 
@@ -175,15 +178,6 @@ class Copied(NamedTuple):
         return read.func if is_method else None  # type: ignore[attr-defined]
 
 
-class Mask(NamedTuple):
-    """A result that is taken for a mask: what is done with it, the ufuncs' calls with the functions of torch that can
-    stand for them, if all have one, and the arguments that are tensors."""
-
-    how: Literal["inverted", "index", "refused"]
-    in_torch: tuple[tuple[ast.Call, str], ...]
-    tensors: tuple[ast.expr, ...]
-
-
 class Taken(NamedTuple):
     """A tensor that is taken for values: the word of the table for what comes out (sinks/taken/table.py), what was
     given, the library that takes it, how often that is wrong, and `is_not`: `x not in y`."""
@@ -219,7 +213,7 @@ class ImplicitConversion(NamedTuple):
     NumPy's, by the letters of the tables (see sinks/consumers.py); `words`: what the library says then.
 
     Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
-    Where a ufunc's result is no mask, `argument` takes it for one, and `mask` tells of it. Where nothing raises and
+    Where a ufunc's result is no mask, `argument` takes it for one, as `mask` says. Where nothing raises and
     something else comes out, `taken` tells of it.
     """
 
@@ -251,7 +245,7 @@ class ImplicitConversion(NamedTuple):
     copied: Copied | None = None
     errors: tuple[tuple[str, str], ...] = ()
     words: str = ""
-    mask: Mask | None = None
+    mask: Masking = ""
     taken: Taken | None = None
 
     @property

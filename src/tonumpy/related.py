@@ -1,12 +1,11 @@
-"""The other lines that a finding speaks of: where memory is written and read, where a list is filled, where torch uses
-what comes of it. Reports show them as evidence, and as related locations."""
+"""The other lines that a finding speaks of: where memory is written and read, where torch uses what comes of
+it. Reports show them as evidence, and as related locations."""
 
 from __future__ import annotations
 
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.findings import Ground
-from tonumpy.sinks.fillings import filling_of
 
 
 def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:
@@ -28,13 +27,8 @@ def of_written_array(conversion: Conversion | ImplicitConversion, filename: str)
 
 
 def of_argument(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
-    """The places where the tensors are put into the list, and where else the list is read or the result used."""
-    told: list[tuple[int, str, str]] = []
-    filling = filling_of(conversion.site, conversion.argument) if conversion.of_items else None
-    if filling is not None:
-        told += [(each.lineno, "list", f"puts a tensor into `{filling.name}`") for each in filling.places]
-        if filling.other_reader is not None:
-            told.append((filling.other_reader, "list", f"reads `{filling.name}`, too"))
-    if conversion.would_cut_gradient and conversion.back_in_torch is not None:
-        told.append((conversion.back_in_torch, "result", "uses the result in torch"))
-    return tuple(Ground("code", about, "", message, filename, row) for row, about, message in told)
+    """The line where torch uses the result."""
+    row = conversion.back_in_torch
+    if row is None or not conversion.would_cut_gradient:
+        return ()
+    return (Ground("code", "result", "", "uses the result in torch", filename, row),)

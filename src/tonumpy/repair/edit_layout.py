@@ -16,7 +16,6 @@ from tonumpy.repair.operations import (
     MakeFalse,
     Operation,
     RemoveLink,
-    ReplaceFunction,
     describe,
 )
 from tonumpy.text.candidates import Candidate, is_placed
@@ -108,8 +107,6 @@ def _edits(operation: Operation, source: Source) -> tuple[Edit, ...]:
         return _remove_link(operation, source)
     if isinstance(operation, (Convert, AddCopy)):
         return _append_links(operation, source)
-    if isinstance(operation, ReplaceFunction):
-        return (_replaced(operation.subject, operation.name, source),)
     if isinstance(operation, MakeFalse):
         return (_replaced(operation.subject, "False", source),)
     return (_force(operation.subject, source),)

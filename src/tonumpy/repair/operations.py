@@ -141,26 +141,7 @@ class MakeFalse(NamedTuple):
         return f"wait for the copy, `{self.name}=False`"
 
 
-class ReplaceFunction(NamedTuple):
-    """`np.isnan(x)` becomes `torch.isnan(x)`."""
-
-    call: ast.Call
-    name: str
-
-    @property
-    def subject(self) -> ast.expr:
-        return self.call.func
-
-    @property
-    def made(self) -> ast.expr:
-        return ast.parse(self.name, mode="eval").body
-
-    @property
-    def words(self) -> str:
-        return f"call `{self.name}`"
-
-
-Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | MakeFalse | ReplaceFunction
+Operation = AddLinks | DataToDetach | Force | RemoveLink | Convert | AddCopy | MakeFalse
 
 _FORCE = ast.keyword("force", ast.Constant(True))
 

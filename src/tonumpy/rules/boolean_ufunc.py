@@ -40,16 +40,13 @@ def kept(scores: torch.Tensor):
 
 ## Fix safety
 
-It calls the same function of torch, where the arguments are tensors and numbers; that is safe where the result is the
-index of a tensor, or only a method of its own is called. Else, unsafe, it converts the tensor, and the result is an
-array of booleans.
+There is no fix: call torch's function of the same name where all that it is given is of torch, and convert the tensor
+before the ufunc where an array is wanted.
 """
 
 from operator import attrgetter
 
 from tonumpy.conversions import ImplicitConversion
-from tonumpy.findings import RepairStyle
-from tonumpy.repair.operations import Convert, Operation, ReplaceFunction
 
 CODE = "TNP205"
 ON_BY_DEFAULT = True
@@ -67,23 +64,14 @@ _OUTCOMES = {
 
 
 def check(conversion: ImplicitConversion) -> str | None:
-    if conversion.mask is None:
+    if not conversion.mask:
         return None
     likely = "" if conversion.certainty == "tensor" else "likely "
-    outcome, _ = _OUTCOMES[conversion.mask.how]
-    return f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool: {outcome}"
+    outcome, _ = _OUTCOMES[conversion.mask]
+    what = f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool: {outcome}"
+    return f"{what}; call torch's own function, or convert the tensor before"
 
 
 def brief(conversion: ImplicitConversion) -> str:
-    outcome = "" if conversion.mask is None else _OUTCOMES[conversion.mask.how][1]
+    outcome = _OUTCOMES[conversion.mask][1] if conversion.mask else ""
     return f"`{conversion.function}` of a tensor gives uint8, not bool: {outcome}"
-
-
-def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    mask = conversion.mask
-    assert mask is not None
-    if mask.in_torch:
-        return tuple(ReplaceFunction(*each) for each in mask.in_torch)
-    is_forced = style == "force"
-    methods = () if is_forced else ("detach", "cpu")
-    return tuple(Convert(each, methods, is_forced) for each in mask.tensors)

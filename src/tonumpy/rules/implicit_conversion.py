@@ -79,8 +79,6 @@ from tonumpy.findings import RepairStyle
 from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.related import of_argument
 from tonumpy.repair.operations import Operation, convert_arguments
-from tonumpy.sinks.fillings import filling_of, is_filling
-from tonumpy.text.names import quoted
 
 CODE = "TNP104"
 ON_BY_DEFAULT = True
@@ -125,23 +123,5 @@ def _advice(conversion: ImplicitConversion) -> str:
         return f"; pass `{''.join(f'.{link}()' for link in conversion.links or ()) or '.detach()'}` of it"
     if conversion.would_cut_gradient:
         return f"; {used_in_torch(conversion)}: use torch functions"
-    return f"; {_place_to_convert(conversion) if conversion.of_items else CONVERT}"
-
-
-def _place_to_convert(conversion: ImplicitConversion) -> str:
-    """The place to convert the tensors of a list: where they are put in, unless something else reads the list and
-    may need tensors."""
-    filling = filling_of(conversion.site, conversion.argument)
-    if filling is None:
-        return f"convert each tensor before it goes into the {conversion.of_items}"
-    links = "".join(f".{link}()" for link in ("detach", "cpu", *(conversion.links or ()), "numpy"))
-    if filling.other_reader is not None:
-        here = f"`[each{links} for each in {filling.name}]`"
-        return f"pass {here} instead, because line {filling.other_reader} also reads the list"
-    if len(filling.places) > 1:
-        return f"convert where the list is filled: lines {', '.join(str(each.lineno) for each in filling.places)}"
-    (place,) = filling.places
-    if not isinstance(place, ast.Call) or not is_filling(place, filling.name):
-        return f"convert {quoted(place) or 'each tensor'} with `{links}` in line {place.lineno}, which makes the list"
-    told, code = (quoted(place.args[-1]) if place.args else None) or "the tensor", quoted(place)
-    return f"convert {told} with `{links}` before line {place.lineno} adds it{f' ({code})' if code else ''}"
+    where = f"convert each tensor before it goes into the {conversion.of_items}"
+    return f"; {where if conversion.of_items else CONVERT}"

@@ -6,26 +6,21 @@ NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch ma
 from __future__ import annotations
 
 import ast
-from typing import Literal
 
-from tonumpy.conversions import ImplicitConversion, Mask
+from tonumpy.conversions import ImplicitConversion, Masking
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.summaries.driver import Observations, observe
+from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, Value, is_number
 from tonumpy.text.candidates import OperationSite, Scope, Site, find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
-from tonumpy.text.syntax import walk
-
-_How = Literal["inverted", "index", "refused"]
 
 _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
-_REDUCING = frozenset("all any sum".split())
 
 
 def infer_masks(module: Module) -> list[ImplicitConversion]:
@@ -39,9 +34,8 @@ def infer_masks(module: Module) -> list[ImplicitConversion]:
     if not ufuncs:
         return []
     sites = _sites(module, ufuncs)
-    observed = observe(module, [*sites, *ufuncs])
-    numbers = {each.call: number for number, each in enumerate(ufuncs)}
-    found = (_conversion(names, site, observed, numbers) for site in sites)
+    observed = observe(module, sites)
+    found = (_conversion(site, observed.get(id(site.call)), ufuncs) for site in sites)
     return [each for each in found if each is not None]
 
 
@@ -66,46 +60,31 @@ def _is_index_or_inverse(node: ast.UnaryOp | ast.Subscript) -> bool:
     return isinstance(node, ast.Subscript) or isinstance(node.op, ast.Invert)
 
 
-def _conversion(
-    names: dict[str, str], site: Site | OperationSite, observed: Observations, numbers: dict[ast.Call, int]
-) -> ImplicitConversion | None:
-    seen = observed.get(id(site.call))
-    how = None if seen is None else _use(site, seen)
-    if seen is None or how is None:
+def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: list[Site]) -> ImplicitConversion | None:
+    how = "" if seen is None else _use(site, seen)
+    if seen is None or not how:
         return None
     given = (seen.receiver,) if how == "inverted" else seen.arguments.values()
-    parts = [part for value in given for part in _parts(value)]
-    made_of = {call for part in parts for tensor in sole_tensors(part) for call in tensor.ufuncs}
-    if not made_of or not made_of <= numbers.keys():
+    tensors = [tensor for value in given for part in _parts(value) for tensor in sole_tensors(part)]
+    made_of = {call for tensor in tensors for call in tensor.ufuncs}
+    calls = [each.call for each in ufuncs if each.call in made_of]
+    if not made_of or len(calls) < len(made_of) or tensors[0].certainty == "possible":
         return None  # what another file has made is not told of here
-    calls = sorted(made_of, key=numbers.__getitem__)
-    tensors = [
-        (node, tensor)
-        for call in calls
-        if (of_call := observed.get(id(call))) is not None
-        for node, value in zip(call.args, of_call.arguments.positional, strict=False)
-        for tensor in sole_tensors(value)
-    ]
-    if not tensors or tensors[0][1].certainty == "possible":
-        return None
     node: ast.expr = site.call  # type: ignore[assignment]
-    in_torch = _in_torch(names, calls, observed) if how == "refused" or _is_for_tensors(site, observed) else ()
-    in_torch = in_torch if all(call in walk(node) for call in calls) else ()  # else it may be used elsewhere, too
     return ImplicitConversion(
         Site(calls[0], site.scopes, (), site.statement, None),
         path_of(calls[0].func) or "",
         node,
         Chain(()),
-        tensors[0][1].certainty,
+        tensors[0].certainty,
         on_cpu=True,
         requires_grad=False,
-        evidence=tensors[0][1].evidence,
-        keeps_value=bool(in_torch),
-        mask=Mask(how, in_torch, tuple(node for node, _ in tensors)),
+        evidence=tensors[0].evidence,
+        mask=how,
     )
 
 
-def _use(site: Site | OperationSite, seen: Observation) -> _How | None:
+def _use(site: Site | OperationSite, seen: Observation) -> Masking:
     """Return how something is taken for a mask there."""
     node = site.call
     if isinstance(node, ast.UnaryOp):
@@ -119,7 +98,7 @@ def _use(site: Site | OperationSite, seen: Observation) -> _How | None:
     is_of_tensor = any(isinstance(each, Tensor) for each in members(seen.receiver))
     # `t[mask] = 0`, which torch does by `masked_fill_`: it takes no mask of uint8, as other assignments do.
     put = seen.arguments.positional[1:]
-    return "refused" if is_stored and is_of_tensor and put and all(map(is_number, put)) else None
+    return "refused" if is_stored and is_of_tensor and put and all(map(is_number, put)) else ""
 
 
 def _parts(value: Value) -> tuple[Value, ...]:
@@ -133,27 +112,3 @@ def _is_array(value: Value) -> bool:
         isinstance(each, NonTensor) and (each.dimensions is not None or each.what.startswith("numpy."))
         for each in known
     )
-
-
-def _is_for_tensors(site: Site | OperationSite, observed: Observations) -> bool:
-    """True if the inverse is the index of a tensor, or only reduced: `t[~mask]`, `(~mask).all()`."""
-    for each in walk(site.statement):
-        if isinstance(each, ast.Attribute) and each.value is site.call and each.attr in _REDUCING:
-            return True
-        if isinstance(each, ast.Subscript) and each.slice is site.call:
-            seen = observed.get(id(each))
-            return seen is not None and any(isinstance(value, Tensor) for value in members(seen.receiver))
-    return False
-
-
-def _in_torch(names: dict[str, str], calls: list[ast.Call], observed: Observations) -> tuple[tuple[ast.Call, str], ...]:
-    """Return the functions of torch that can stand for all of them; nothing where one is given what is no tensor."""
-    found = []
-    for call in calls if names.get("torch") == "torch" else ():
-        counterpart, seen = UFUNCS.get(in_full(path_of(call.func) or "", names), ""), observed.get(id(call))
-        values = () if seen is None else seen.arguments.positional
-        are_all = all(is_number(value) or any(sole_tensors(value)) for value in values)
-        if not values or not are_all or call.keywords or not counterpart:
-            return ()
-        found.append((call, f"torch.{counterpart}"))
-    return tuple(found)
