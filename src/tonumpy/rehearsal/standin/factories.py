@@ -248,8 +248,10 @@ def _with_lengths(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_integers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def multiply(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
-        if first is not None and first.dtype in _INTEGERS and is_pretended(first):
+        with torch._C.DisableTorchFunction():  # modes see no question of ours
+            first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
+            is_refused = first is not None and first.dtype in _INTEGERS and is_pretended(first)
+        if is_refused:
             raise NotImplementedError(f"\"{name}\" not implemented for '{_word_of(first)}'")
         return function(*args, **kwargs) if kwargs else function(*args)
 
