@@ -1,4 +1,4 @@
-"""Writes sinks/libraries/NAME.json: what the public callables of other libraries do with a tensor they are given.
+"""Writes detectors/libraries/NAME.json: what the public callables of other libraries do with a tensor they are given.
 
 `measure_sinks.py numpy scipy` enumerates what these libraries give to their users, finds calls that work with an
 array, and tries them with tensors that are plain, require grad, are on a device (the one of tests/accelerator), of

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from tonumpy import check_source
-from tonumpy.sinks import stores
-from tonumpy.sinks.consumers import Refusal, _read, consumer_of, converting_arguments
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.sink_calls import find_consumers
+from tonumpy.detectors import stores
+from tonumpy.detectors.consumers import Refusal, _read, consumer_of, converting_arguments
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.sink_calls import find_consumers
 from tonumpy.text.candidates import Site
 from tonumpy.text.prefilter import CONSUMERS, RISKY_WORDS
 from tonumpy.text.source import Source
 
 ROOT = Path(__file__).parent.parent
-TABLES = ROOT / "src" / "tonumpy" / "sinks" / "libraries"
+TABLES = ROOT / "src" / "tonumpy" / "detectors" / "libraries"
 # Of each library so many rows are tried again: all of them take minutes.
 EVERY = {"numpy": 40, "scipy": 60, "sklearn": 25, "matplotlib": 15, "pandas": 15, "cv2": 40, "json": 1}
 

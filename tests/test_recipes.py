@@ -73,5 +73,5 @@ def test_a_sink(copy: Path) -> None:
     assert check(copy, example) == []
     assert follow("sink", copy) == ["scripts/sink_trials/libraries.toml", "src/tonumpy/text/prefilter.py"]
     assert check(copy, example) == ["TNP104"]
-    table = json.loads((copy / "src/tonumpy/sinks/libraries/decimal.json").read_text("utf-8"))
+    table = json.loads((copy / "src/tonumpy/detectors/libraries/decimal.json").read_text("utf-8"))
     assert any("!" in line for lines in table["functions"].values() for line in lines)

@@ -21,11 +21,11 @@ from tonumpy import pipeline
 from tonumpy.cli.files import find_files
 from tonumpy.cli.parallel import POOL_FROM
 from tonumpy.config import Configuration, Settings
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.sink_calls import find_consumers
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.garbage import Paused
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text.candidates import find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.prefilter import kinds_in, may_hold_risks

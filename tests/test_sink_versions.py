@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TABLES = Path(__file__).parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
+TABLES = Path(__file__).parent.parent / "src" / "tonumpy" / "detectors" / "libraries"
 MEASURED = {path.stem: json.loads(path.read_text("utf-8"))["measured"].split(",")[0] for path in TABLES.glob("*.json")}
 PACKAGES = {root: words.split(" ") for root, words in MEASURED.items() if not words.startswith(("Python ", "CuPy on "))}
 

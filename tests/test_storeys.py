@@ -14,7 +14,7 @@ STOREYS = """
 facts formats suggestions own_functions garbage findings globs text wanted_errors boundary
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
-detectors.memory conversions detectors sinks repair phrases related rules
+detectors.memory conversions detectors repair phrases related rules
 setting_values config own_files
 report
 observed

@@ -78,7 +78,7 @@ def test_what_is_gone_is_found(words: str) -> None:
 OPENED = [
     path
     for path in PATHS
-    if path.parent.name != "habits" and path.relative_to(SOURCE).parts[0] in ("engine", "inference", "sinks")
+    if path.parent.name != "habits" and path.relative_to(SOURCE).parts[0] in ("engine", "detectors")
 ]
 
 

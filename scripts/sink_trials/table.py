@@ -15,7 +15,7 @@ from sink_trials.libraries import Library
 from sink_trials.outcomes import LETTERS
 
 Row = dict[str, Any]  # of one callable, what was tried
-FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "sinks" / "libraries"
+FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "detectors" / "libraries"
 ALL = "".join(LETTERS.values())
 # What objects of other libraries, and tensors, have too: as `x.reshape(...)` says nothing of whose it is.
 _SHARED = frozenset(name for kind in (torch.Tensor, torch.nn.Module, list, dict, str, set) for name in dir(kind))
@@ -115,7 +115,7 @@ def head_of(text: str) -> str:
 
 
 def texts_of(found: dict[str, dict[str, list[list[Any]]]], never: str) -> Iterable[str]:
-    """Yield each parameter that refuses something: `a:0 tensor items=gd (v)`; see tonumpy.sinks.consumers.
+    """Yield each parameter that refuses something: `a:0 tensor items=gd (v)`; see tonumpy.detectors.consumers.
 
     `never` marks the error that every tensor raises."""
     for place, ways in found.items():

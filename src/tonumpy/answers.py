@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.known import Argued
 from tonumpy.device_choices import choices_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
 from tonumpy.engine.names.module import Module
@@ -18,7 +19,6 @@ from tonumpy.findings import Answer, Ground
 from tonumpy.judgements import grounds_of
 from tonumpy.phrases import certainty_told
 from tonumpy.related import of_written_array, of_written_tensor
-from tonumpy.sinks.known import Argued
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of

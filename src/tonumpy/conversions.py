@@ -179,7 +179,7 @@ class Copied(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A tensor that is taken for values: the word of the table for what comes out (sinks/taken/table.py), what was
+    """A tensor that is taken for values: the word of the table for what comes out (detectors/taken/table.py), what was
     given, the library that takes it, how often that is wrong, and `is_not`: `x not in y`."""
 
     word: str
@@ -210,7 +210,7 @@ class ImplicitConversion(NamedTuple):
 
     `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array. `later`:
     the function takes the tensor, and what is done next with its object raises. `errors`: where that is another than
-    NumPy's, by the letters of the tables (see sinks/consumers.py); `words`: what the library says then.
+    NumPy's, by the letters of the tables (see detectors/consumers.py); `words`: what the library says then.
 
     Where a copy is read before it has arrived, `argument` reads, `function` is the copy's, and `copied` tells of it.
     Where a ufunc's result is no mask, `argument` takes it for one, as `mask` says. Where nothing raises and

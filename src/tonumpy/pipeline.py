@@ -9,13 +9,22 @@ from typing import NamedTuple, TypeVar
 
 from tonumpy.config import OUR_CODES, Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.arguments import infer_implicit
+from tonumpy.detectors.boolean_ufuncs import infer_masks
 from tonumpy.detectors.completeness import Complete, complete_candidates
 from tonumpy.detectors.copies import infer_unfinished
 from tonumpy.detectors.flow import sharing_of
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
+from tonumpy.detectors.mixtures import infer_mixtures
+from tonumpy.detectors.objectives import find_given
+from tonumpy.detectors.operator_sites import find_operations
+from tonumpy.detectors.possible_tensors import PossibleTensors
 from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.shared_calls import find_sharers
+from tonumpy.detectors.shared_memory import infer_sharers
+from tonumpy.detectors.stores import find_stores, infer_stores
+from tonumpy.detectors.taken.inference import infer_taken
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
@@ -29,15 +38,6 @@ from tonumpy.repair.operations import compose
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import Rule, all_rules
 from tonumpy.setting_values import ANY_CODE
-from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.boolean_ufuncs import infer_masks
-from tonumpy.sinks.mixtures import infer_mixtures
-from tonumpy.sinks.objectives import find_given
-from tonumpy.sinks.operator_sites import find_operations
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shared_memory import infer_sharers
-from tonumpy.sinks.stores import find_stores, infer_stores
-from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import Candidate, find_candidates
 from tonumpy.text.noqa import suppress
 from tonumpy.text.noqa_comments import lines_of

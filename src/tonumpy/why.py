@@ -10,9 +10,20 @@ from typing import TypeVar
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.arguments import infer_implicit
+from tonumpy.detectors.boolean_ufuncs import infer_masks
 from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors.known import infer_known, sinks_in, told
+from tonumpy.detectors.mixtures import infer_mixtures
+from tonumpy.detectors.nodes import Nodes
+from tonumpy.detectors.objectives import find_given
+from tonumpy.detectors.operator_sites import find_operations
+from tonumpy.detectors.possible_tensors import PossibleTensors
 from tonumpy.detectors.receivers import infer
 from tonumpy.detectors.shared_calls import find_sharers
+from tonumpy.detectors.shared_memory import infer_sharers
+from tonumpy.detectors.stores import find_stores, infer_stores
+from tonumpy.detectors.taken.inference import infer_taken
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.torch_transforms import compiled_around
@@ -24,17 +35,6 @@ from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
 from tonumpy.rules import all_rules
-from tonumpy.sinks.arguments import infer_implicit
-from tonumpy.sinks.boolean_ufuncs import infer_masks
-from tonumpy.sinks.known import infer_known, sinks_in, told
-from tonumpy.sinks.mixtures import infer_mixtures
-from tonumpy.sinks.nodes import Nodes
-from tonumpy.sinks.objectives import find_given
-from tonumpy.sinks.operator_sites import find_operations
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shared_memory import infer_sharers
-from tonumpy.sinks.stores import find_stores, infer_stores
-from tonumpy.sinks.taken.inference import infer_taken
 from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site, call_span, find_candidates, is_in_row
 from tonumpy.text.source import Source
 

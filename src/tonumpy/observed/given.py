@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion, Mixture
+from tonumpy.detectors.consumers import Consumer, converting_arguments
+from tonumpy.detectors.operator_sites import ORDER, Operands, operands_of
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Sequence, Tensor, Value
 from tonumpy.observed.sighting import Held, Sighting
-from tonumpy.sinks.consumers import Consumer, converting_arguments
-from tonumpy.sinks.operator_sites import ORDER, Operands, operands_of
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import indices_of

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.arguments import consumer_at, spelt
+from tonumpy.detectors.consumers import converting_arguments
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.module import Module
@@ -16,8 +18,6 @@ from tonumpy.findings import Observed, Position
 from tonumpy.observed.given import given_in, is_known, mixed_in
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, What
 from tonumpy.repair.operations import AddCopy, Operation
-from tonumpy.sinks.arguments import consumer_at, spelt
-from tonumpy.sinks.consumers import converting_arguments
 from tonumpy.text.candidates import Candidate, OperationSite, Site, call_span
 from tonumpy.text.names import quoted
 from tonumpy.text.source import Source

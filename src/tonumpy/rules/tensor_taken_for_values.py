@@ -62,10 +62,10 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.taken.table import WRITERS_OF_JSON
+from tonumpy.detectors.taken.words import said
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import Convert, Operation, convert_argument
-from tonumpy.sinks.taken.table import WRITERS_OF_JSON
-from tonumpy.sinks.taken.words import said
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import statements_of
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Caller(NamedTuple):
-    """`position` and `names` of the parameters that are called; `errors` by the letters of sinks/consumers.py where
+    """`position` and `names` of the parameters that are called; `errors` by the letters of detectors/consumers.py where
     they are not NumPy's own."""
 
     position: int

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from tonumpy.detectors.taken.words import IDENTITY, said
 from tonumpy.rehearsal.frames import UNKNOWN, is_own, node_at, outward, tree_of, value_of
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import Reports
 from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
-from tonumpy.sinks.taken.words import IDENTITY, said
 from tonumpy.text.syntax import walk
 
 _COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls

@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
+from tonumpy.detectors.taken.table import OF_AXES, WRITERS_OF_JSON, Place, confidence_in, table
+from tonumpy.detectors.taken.words import said
 from tonumpy.rehearsal.frames import innermost, is_own, node_at, value_of
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import guarded
-from tonumpy.sinks.taken.table import OF_AXES, WRITERS_OF_JSON, Place, confidence_in, table
-from tonumpy.sinks.taken.words import said
 
 # The method, and the place of the tensor among its arguments, of what is no call in the source.
 _METHODS = {

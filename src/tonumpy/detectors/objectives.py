@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from tonumpy.detectors.own import OwnSinks
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shapes import Names, roots_of
+from tonumpy.detectors.sink_calls import find_consumers
 from tonumpy.engine.knowledge.callbacks import WORDS, caller_of, functions_given, words_of
 from tonumpy.engine.names.bindings import names_in, parameter_names
 from tonumpy.engine.names.module import Module
-from tonumpy.sinks.own import OwnSinks
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shapes import Names, roots_of
-from tonumpy.sinks.sink_calls import find_consumers
 from tonumpy.text import candidates
 from tonumpy.text.candidates import ReturnSite, Scope, Site, class_around
 from tonumpy.text.names import path_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from tonumpy.sinks.consumers import library_of
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shapes import Names, given_away, may_convert, roots_of
+from tonumpy.detectors.consumers import library_of
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shapes import Names, given_away, may_convert, roots_of
 from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut

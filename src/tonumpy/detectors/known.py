@@ -6,6 +6,10 @@ import ast
 from typing import NamedTuple
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.arguments import conversion_of, converted_at, spelt, value_given
+from tonumpy.detectors.consumers import Consumer, converting_arguments
+from tonumpy.detectors.own import OwnSinks
+from tonumpy.detectors.shapes import Names, given_away
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
@@ -26,10 +30,6 @@ from tonumpy.engine.values.values import (
     Unknown,
     Value,
 )
-from tonumpy.sinks.arguments import conversion_of, converted_at, spelt, value_given
-from tonumpy.sinks.consumers import Consumer, converting_arguments
-from tonumpy.sinks.own import OwnSinks
-from tonumpy.sinks.shapes import Names, given_away
 from tonumpy.text.candidates import Site, find_calls, handed_over, is_in_row
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from tonumpy.detectors.consumers import Consumer, Refusal, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.engine.names.bindings import root_name
-from tonumpy.sinks.consumers import Consumer, Refusal, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.text.candidates import handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS, OF_TORCH

@@ -12,15 +12,15 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
+from tonumpy.detectors.arguments import facts_of, made_of, spelt
 from tonumpy.detectors.lost_gradients import used_by_torch
+from tonumpy.detectors.operator_sites import ORDER, operands_of
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
-from tonumpy.sinks.arguments import facts_of, made_of, spelt
-from tonumpy.sinks.operator_sites import ORDER, operands_of
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
 

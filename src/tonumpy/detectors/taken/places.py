@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shapes import may_be_a_tensor_or_mask
-from tonumpy.sinks.taken.table import ENDING, WRITERS_OF_TEXT, confidence_in, table
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shapes import may_be_a_tensor_or_mask
+from tonumpy.detectors.taken.table import ENDING, WRITERS_OF_TEXT, confidence_in, table
 from tonumpy.text import candidates
 from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.names import last_name

@@ -11,16 +11,16 @@ import ast
 from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.arguments import as_refused, facts_of, made_by, made_of, spelt
+from tonumpy.detectors.consumers import EVERY, Refusal, consumer_of
+from tonumpy.detectors.mixtures import takes_array
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shapes import may_be_a_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, members
 from tonumpy.engine.values.values import Tensor, Value, is_text
-from tonumpy.sinks.arguments import as_refused, facts_of, made_by, made_of, spelt
-from tonumpy.sinks.consumers import EVERY, Refusal, consumer_of
-from tonumpy.sinks.mixtures import takes_array
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shapes import may_be_a_tensor
 from tonumpy.text import candidates
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.source import Source

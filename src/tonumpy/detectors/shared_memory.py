@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
+from tonumpy.detectors.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, copies_in, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
@@ -14,7 +15,6 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.value_facts import evidence_in, may_be
 from tonumpy.engine.values.values import Symbol, Tensor, Value
-from tonumpy.sinks.arguments import Facts, facts_of, made_of, spelt
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
 

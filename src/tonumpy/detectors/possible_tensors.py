@@ -10,6 +10,7 @@ import ast
 import re
 from functools import cached_property
 
+from tonumpy.detectors.nodes import Nodes
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.libraries.rows import gives_plain_values
 from tonumpy.engine.knowledge.methods import GIVE_NO_TENSOR_BY_SPELLING, OF_CONTAINERS
@@ -23,7 +24,6 @@ from tonumpy.engine.names.bindings import (
     root_name,
 )
 from tonumpy.engine.names.syntax_lowering import stores_of
-from tonumpy.sinks.nodes import Nodes
 from tonumpy.text.candidates import find_calls
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
 from tonumpy.text.prefilter import LACKED_BY_NUMPY

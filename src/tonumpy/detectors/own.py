@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+from tonumpy.detectors.consumers import EVERY, Consumer, Parameter
 from tonumpy.engine.names.bindings import parameter_names
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.own_names import OwnNames
 from tonumpy.own_functions import OwnSink
-from tonumpy.sinks.consumers import EVERY, Consumer, Parameter
 from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import path_of
 from tonumpy.text.syntax import FUNCTIONS

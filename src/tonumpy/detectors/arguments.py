@@ -9,7 +9,9 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion
+from tonumpy.detectors.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.detectors.lost_gradients import used_by_torch
+from tonumpy.detectors.own import OwnSinks
 from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.callbacks import caller_of, named
@@ -35,8 +37,6 @@ from tonumpy.engine.values.values import (
     is_number,
 )
 from tonumpy.facts import Certainty, Fact
-from tonumpy.sinks.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
-from tonumpy.sinks.own import OwnSinks
 from tonumpy.text.candidates import OperationSite, ReturnSite, Scope, Site, handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS

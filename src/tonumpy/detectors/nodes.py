@@ -7,9 +7,9 @@ import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tonumpy.detectors.shapes import Names, is_consumer
 from tonumpy.engine.names.bindings import imports_of
 from tonumpy.engine.names.syntax_lowering import stores_of
-from tonumpy.sinks.shapes import Names, is_consumer
 from tonumpy.text.names import last_name
 from tonumpy.text.prefilter import CANDIDATE
 from tonumpy.text.source import Source

@@ -7,6 +7,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion, Taken
+from tonumpy.detectors.arguments import spelt
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.taken.places import find_taken
+from tonumpy.detectors.taken.table import (
+    ENDING,
+    OF_AXES,
+    WRITERS_OF_JSON,
+    WRITERS_OF_TEXT,
+    Place,
+    confidence_in,
+    methods,
+    table,
+)
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.bindings import is_name
@@ -30,19 +43,6 @@ from tonumpy.engine.values.values import (
     is_text,
 )
 from tonumpy.findings import Confidence
-from tonumpy.sinks.arguments import spelt
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.taken.places import find_taken
-from tonumpy.sinks.taken.table import (
-    ENDING,
-    OF_AXES,
-    WRITERS_OF_JSON,
-    WRITERS_OF_TEXT,
-    Place,
-    confidence_in,
-    methods,
-    table,
-)
 from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.syntax import walk
 

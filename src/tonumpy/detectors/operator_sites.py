@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from tonumpy.detectors.nodes import Arrays
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.engine.names.bindings import parameter_names, root_name
-from tonumpy.sinks.nodes import Arrays
-from tonumpy.sinks.possible_tensors import PossibleTensors
-from tonumpy.sinks.shapes import masked_by, may_be_a_tensor_or_mask
 from tonumpy.text import candidates
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.names import last_name

@@ -1,1 +1,0 @@
-"""Sinks: functions of other libraries that convert their arguments; from a file to the calls of them that may raise."""
