@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, partial
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from tonumpy.config import OUR_CODES, Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.arguments import infer_implicit
-from tonumpy.detectors.boolean_ufuncs import infer_masks
-from tonumpy.detectors.completeness import Complete, complete_candidates
-from tonumpy.detectors.copies import infer_unfinished
-from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors.completeness import Complete
 from tonumpy.detectors.lost_gradients import loses_gradient
-from tonumpy.detectors.memory import Sharing
-from tonumpy.detectors.mixtures import infer_mixtures
-from tonumpy.detectors.objectives import find_given
-from tonumpy.detectors.operator_sites import find_operations
-from tonumpy.detectors.possible_tensors import PossibleTensors
-from tonumpy.detectors.receivers import infer
-from tonumpy.detectors.shared_calls import find_sharers
-from tonumpy.detectors.shared_memory import infer_sharers
-from tonumpy.detectors.stores import find_stores, infer_stores
-from tonumpy.detectors.taken.inference import infer_taken
+from tonumpy.detectors.registry import Search, all_detectors
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
@@ -38,7 +25,7 @@ from tonumpy.repair.operations import compose
 from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import Rule, all_rules
 from tonumpy.setting_values import ANY_CODE
-from tonumpy.text.candidates import Candidate, find_candidates
+from tonumpy.text.candidates import Candidate
 from tonumpy.text.noqa import suppress
 from tonumpy.text.noqa_comments import lines_of
 from tonumpy.text.prefilter import kinds_in
@@ -146,29 +133,19 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     project.begin_file()
     rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)
-    candidates = find_candidates(source) if "receivers" in rules else []
-    sharers = find_sharers(source) if "memory" in rules else []
-    sharing = cache(partial(sharing_of, source, candidates, sharers))
-    risks = PossibleTensors(source)
+
+    def concerned(among: list[Candidate]) -> set[int]:
+        complete = Complete(among, source, lambda: search.sharing, partial(loses_gradient, module))
+        of_receivers = rules.get("receivers", ()) if among else ()
+        return {id(each) for rule in of_receivers for each in rule.concerns(complete)}
+
+    search = Search(module, frozenset(rules), concerned)
     found = list[Judgement]()
-
-    def judge_as(kind: str, conversions: Iterable[Conversion | ImplicitConversion]) -> list[Judgement]:
-        return list(_judgements(conversions, rules[kind], source, settings))
-
-    if candidates:
-        found += judge_as("receivers", _receivers(module, candidates, rules["receivers"], sharing))
-    if sharers:
-        found += judge_as("memory", infer_sharers(module, sharers, sharing()))
-    found += _implicit(module, rules, settings, risks)
-    if "taken" in rules:
-        taken = infer_taken(module, risks)
-        raising = {each.finding.start for each in found if each.finding.confidence != "low"}
-        of_values = judge_as("taken", taken)
-        found += [each for each in of_values if each.finding.start not in raising]  # what raises gives no other values
-    if "masks" in rules:
-        found += judge_as("masks", infer_masks(module))
-    if "copies" in rules:
-        found += judge_as("copies", infer_unfinished(module))
+    for detector in all_detectors():
+        if detector.kind in rules:
+            judged = _judgements(detector.find(search), rules[detector.kind], source, settings)
+            certain = {each.finding.start for each in found if each.finding.confidence != "low"}
+            found += [each for each in judged if not (detector.gives_way and each.finding.start in certain)]
     if "comments" in rules:
         found += _comments(rules["comments"], source, settings, project)
     found = as_the_code_around_has_it(found, module)
@@ -202,28 +179,17 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     return compiled_around(source, place.scopes, place.call) is not None
 
 
-def _implicit(
-    module: Module, rules: dict[str, list[Rule]], settings: Settings, risks: PossibleTensors
-) -> list[Judgement]:
-    """Judges conversions without `.numpy()`: arguments of functions, operators, indices."""
-    source, judged = module.source, list[Judgement]()
-    if "arguments" in rules:
-        found = list[ImplicitConversion]()
-        if sites := find_given(module, risks):
-            found += infer_implicit(module, sites)
-        if stores := find_stores(source, risks):
-            found += infer_stores(module, stores)
-        judged += _judgements(found, rules["arguments"], source, settings)
-    if "operations" in rules and (operations := find_operations(source, risks)):
-        judged += _judgements(infer_mixtures(module, operations), rules["operations"], source, settings)
-    return judged
-
-
 def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
     """The implicit conversions of a check at low confidence, of every code, in the order of the text."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
-    rules, risks = _rules_by_kind(module.source, of_all), PossibleTensors(module.source)
-    found = (each.conversion for each in _implicit(module, rules, of_all, risks))
+    rules = _rules_by_kind(module.source, of_all)
+    search = Search(module, frozenset(rules))
+    of_arguments = [each for each in all_detectors() if each.kind in rules and each.kind in ("arguments", "operations")]
+    found = (
+        judgement.conversion
+        for each in of_arguments
+        for judgement in _judgements(each.find(search), rules[each.kind], module.source, of_all)
+    )
     return [each for each in found if isinstance(each, ImplicitConversion)]
 
 
@@ -253,21 +219,6 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
                     fix = Fix("safe", f"Remove `{codes}`", removal(source, comment, unused))
                     place = source.position_at(comment.start), source.position_at(comment.end)
                     yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
-
-
-def _receivers(
-    module: Module, candidates: list[Candidate], rules: list[Rule], sharing: Callable[[], Sharing]
-) -> list[Conversion]:
-    """Nothing is inferred about conversions that are complete as they stand and of no concern to a selected rule."""
-
-    def concerned(among: list[Candidate]) -> set[int]:
-        complete = Complete(among, module.source, sharing, partial(loses_gradient, module))
-        return {id(each) for rule in rules for each in rule.concerns(complete)} if among else set()
-
-    complete = complete_candidates(module.source, candidates)
-    passed_over = {id(candidate) for candidate in complete} - concerned(complete)
-    candidates = [candidate for candidate in candidates if id(candidate) not in passed_over]
-    return infer(module, candidates, sharing, lambda complete: bool(concerned(complete))) if candidates else []
 
 
 def _judgements(

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache, partial
 from typing import TypeVar
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.config import Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
-from tonumpy.detectors.arguments import infer_implicit
-from tonumpy.detectors.boolean_ufuncs import infer_masks
-from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors import shared_memory
 from tonumpy.detectors.known import infer_known, sinks_in, told
-from tonumpy.detectors.mixtures import infer_mixtures
 from tonumpy.detectors.nodes import Nodes
-from tonumpy.detectors.objectives import find_given
-from tonumpy.detectors.operator_sites import find_operations
-from tonumpy.detectors.possible_tensors import PossibleTensors
 from tonumpy.detectors.receivers import infer
-from tonumpy.detectors.shared_calls import find_sharers
-from tonumpy.detectors.shared_memory import infer_sharers
-from tonumpy.detectors.stores import find_stores, infer_stores
-from tonumpy.detectors.taken.inference import infer_taken
+from tonumpy.detectors.registry import Search, all_detectors
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.torch_transforms import compiled_around
@@ -65,10 +55,9 @@ class _Row:
         self.seen = _seen(source, settings)  # that of an argument or operator is taken out once it is told
         self.module = module_of(source, settings, project)
         self.module.tells_origins = True  # the line of code behind each fact
-        self.risks = PossibleTensors(source)
-        self._candidates = [each for each in find_candidates(source) if _spans(call_span(each, source), row)]
-        self._sharers = [each for each in find_sharers(source) if is_in_row(each.call, row)]
-        self._sharing = cache(partial(sharing_of, source, self._candidates, self._sharers))
+        self._search = Search(self.module, frozenset(("receivers", "memory")))
+        self._search.candidates = [each for each in self._search.candidates if _spans(call_span(each, source), row)]
+        self._search.sharers = [each for each in self._search.sharers if is_in_row(each.call, row)]
 
     def _explanation(
         self,
@@ -95,10 +84,11 @@ class _Row:
 
     def candidates(self) -> Iterator[Explanation]:
         """Explain the calls that convert what they are called on, if that is a tensor."""
-        inferred = infer(self.module, self._candidates, self._sharing, lambda _: True)
+        candidates = self._search.candidates
+        inferred = infer(self.module, candidates, lambda: self._search.sharing, lambda _: True)
         known = {id(each.candidate.call): as_believed(each, self.settings) for each in inferred}
-        no_tensors = _no_tensors(self.module, [each for each in self._candidates if id(each.call) not in known])
-        for candidate in self._candidates:
+        no_tensors = _no_tensors(self.module, [each for each in candidates if id(each.call) not in known])
+        for candidate in candidates:
             start, _ = call_span(candidate, self.source)
             told = _at(self.found, start)
             conversion = known.get(id(candidate.call))
@@ -112,7 +102,7 @@ class _Row:
     def sharers(self) -> Iterator[Explanation]:
         """Explain the calls whose result shares memory with what they are given."""
         filename = self.source.filename
-        for each in infer_sharers(self.module, self._sharers, self._sharing()) if self._sharers else ():
+        for each in shared_memory.find(self._search):
             start, _ = span_of(each, self.source)
             lines = (*of_written_tensor(each, filename), *of_written_array(each, filename))
             remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
@@ -121,8 +111,8 @@ class _Row:
 
     def arguments(self) -> Iterator[Explanation]:
         """Explain the arguments of functions that convert them; what runs have seen of a call, with the first one."""
-        self._sinks = sinks_in(self.module, self.risks.nodes.imported, self.row)
-        for argued in infer_known(self.module, self._sinks, self.risks.nodes.imported):
+        self._sinks = sinks_in(self.module, self._search.risks.nodes.imported, self.row)
+        for argued in infer_known(self.module, self._sinks, self._search.risks.nodes.imported):
             conversion, doubted = argued.conversion, tuple[Answer, ...]()
             start = self.source.node_start(argued.site.string or argued.node)
             told = _at(self.found, start)
@@ -139,24 +129,19 @@ class _Row:
     def others(self) -> Iterator[Explanation]:
         """Explain the conversions that no call spells: of operators, of stores, and of what is given to an objective
         as `scipy.optimize` calls it."""
-        module, source, row = self.module, self.source, self.row
         of_sinks = {id(each.call) for each in self._sinks}
-        given = [each for each in find_given(module, self.risks) if is_in_row(each.call, row)]
-        stores = [each for each in find_stores(source, self.risks) if is_in_row(each.node, row)]
-        operations = [each for each in find_operations(source, self.risks) if is_in_row(each.node, row)]
-        for found in (
-            *infer_implicit(module, [each for each in given if id(each.call) not in of_sinks]),
-            *infer_stores(module, stores),
-            *infer_mixtures(module, operations),
-            *(each for each in infer_taken(module, self.risks) if is_in_row(each.site.call, row)),
-            *(each for each in infer_masks(module) if is_in_row(each.argument, row)),
-        ):
+        detectors = (each for each in all_detectors() if each.kind in ("arguments", "operations", "masks", "taken"))
+        for found in (found for each in detectors for found in each.find(self._search)):
+            assert isinstance(found, ImplicitConversion)
+            place = found.argument if found.mask else found.site.call
+            if not is_in_row(place, self.row) or (found.mixture is None and not found.taken and id(place) in of_sinks):
+                continue
             other = as_believed(found, self.settings)
-            start, _ = span_of(other, source)
+            start, _ = span_of(other, self.source)
             told = tuple(each for each in _at(self.found, start) if not other.taken or each.code == "TNP206")
             if told or not other.taken:
                 judged, doubted = self._judged(other, told)
-                answers = (*answers_of(judged, module), *doubted)
+                answers = (*answers_of(judged, self.module), *doubted)
                 yield self._explanation(start, other.argument, told, answers, other.site)
 
     def runs(self) -> Iterator[Explanation]:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from tonumpy.conversions import Container, ImplicitConversion
 from tonumpy.detectors.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.detectors.lost_gradients import used_by_torch
+from tonumpy.detectors.objectives import find_given
 from tonumpy.detectors.own import OwnSinks
+from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.devices import as_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.callbacks import caller_of, named
@@ -43,6 +45,8 @@ from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import statements_of
 
+KIND = "arguments"
+
 # What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
 Given = tuple[ast.expr, Value, "Container | None", Refusal]
 
@@ -61,8 +65,11 @@ class Facts(NamedTuple):
     param_taint: bool
 
 
-def infer_implicit(module: Module, sites: Items[Site | ReturnSite]) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """The conversions that are at risk, if only without habits; one for each call, in the order of the sites."""
+    module = search.module
+    if not (sites := find_given(module, search.risks)):
+        return []
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.conversions import ImplicitConversion, Masking
+from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.knowledge.chains import Chain
@@ -20,11 +21,14 @@ from tonumpy.text.candidates import OperationSite, Scope, Site, find_calls, find
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 
+KIND = "masks"
+
 _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
 
 
-def infer_masks(module: Module) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """Return what is taken for a mask and is none, in the order of the text."""
+    module = search.module
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code

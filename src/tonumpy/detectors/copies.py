@@ -10,12 +10,12 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from tonumpy.conversions import Copied, ImplicitConversion
+from tonumpy.detectors.registry import Search
 from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, view_waited_for, waits
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, read_name
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import members, truth_of
 from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Tensor, Unknown, Value
@@ -26,6 +26,8 @@ from tonumpy.text.prefilter import CONSUMERS
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import SCOPES, blocks_of, children_of, own_expressions
 
+KIND = "copies"
+
 _VIEWS = frozenset(
     "view view_as reshape ravel squeeze unsqueeze transpose t swapaxes permute movedim expand expand_as narrow select"
     " unfold diagonal unbind chunk split detach cpu contiguous".split()
@@ -35,8 +37,9 @@ _QUIET_CONTEXTS = frozenset("no_grad inference_mode enable_grad stream autocast 
 _Block = tuple[ast.AST, Sequence[ast.stmt], int]  # a block, what it is of, and a place in it
 
 
-def infer_unfinished(module: Module) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """Return what is read too early, as implicit conversions."""
+    module = search.module
     source = module.source
     rows = {row for word in ("non_blocking", ", True") for row in source.rows_with(word)}
     sites = find_calls(source, sorted(rows), lambda call: last_name(call.func) == "to")
@@ -47,10 +50,10 @@ def infer_unfinished(module: Module) -> list[ImplicitConversion]:
     for site in sites:
         seen = observed.get(id(site.call))
         is_sure = False if seen is None or not _begins(site, seen) else _is_on_device(seen.receiver)
-        search = _Search(site, readers, {each.call for each in sites})
-        read = None if is_sure is False else search.first()
+        following = _Search(site, readers, {each.call for each in sites})
+        read = None if is_sure is False else following.first()
         if read is not None:
-            copied = Copied(site.call, is_sure is True, is_read_by_method=not search.holds(read))
+            copied = Copied(site.call, is_sure is True, is_read_by_method=not following.holds(read))
             found.append(_conversion(site, read, copied))
     return found
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
 from tonumpy.detectors.arguments import facts_of, made_of, spelt
 from tonumpy.detectors.lost_gradients import used_by_torch
-from tonumpy.detectors.operator_sites import ORDER, operands_of
+from tonumpy.detectors.operator_sites import ORDER, find_operations, operands_of
+from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
+
+KIND = "operations"
 
 # Far less again than for an argument: both sides must be known.
 
@@ -35,8 +36,11 @@ class _Mixed(NamedTuple):
     value: Value
 
 
-def infer_mixtures(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """The conversions that are at risk, if only without habits, in the order of the sites."""
+    module = search.module
+    if not (sites := find_operations(module.source, search.risks)):
+        return []
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     observed = observe(module, sites)

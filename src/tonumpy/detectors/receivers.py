@@ -7,9 +7,11 @@ from collections.abc import Callable
 from collections.abc import Sequence as Items
 
 from tonumpy.conversions import Conversion
+from tonumpy.detectors.completeness import complete_candidates
 from tonumpy.detectors.cpu_programs import CpuOnly
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
+from tonumpy.detectors.registry import Search
 from tonumpy.detectors.shared_calls import brings_back, copies_in
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import Chain, Role, chain_of
@@ -49,8 +51,21 @@ from tonumpy.text.candidates import Candidate
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
 
+KIND = "receivers"
+
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 _PLAIN = (NonTensor, Constant, Sequence, Mapping)
+
+
+def find(search: Search) -> list[Conversion]:
+    """Return the conversions by `.numpy()`; nothing is inferred about those that are complete as they stand and of no
+    concern to a selected rule."""
+    complete = complete_candidates(search.module.source, search.candidates)
+    passed_over = {id(candidate) for candidate in complete} - search.concerned(complete)
+    candidates = [candidate for candidate in search.candidates if id(candidate) not in passed_over]
+    if not candidates:
+        return []
+    return infer(search.module, candidates, lambda: search.sharing, lambda each: bool(search.concerned(each)))
 
 
 def infer(

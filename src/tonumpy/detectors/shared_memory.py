@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.detectors.arguments import Facts, facts_of, made_of, spelt
-from tonumpy.detectors.memory import Sharing
+from tonumpy.detectors.registry import Search
 from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, copies_in, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.value_facts import evidence_in, may_be
 from tonumpy.engine.values.values import Symbol, Tensor, Value
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
 
+KIND = "memory"
+
 # What torch makes of an array.
 _MADE = Facts("tensor", True, False, False, None, None, None, True, False)
 
 
-def infer_sharers(module: Module, sites: Items[Site], sharing: Sharing) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """Return those that surely share memory that is written on one side and read on the other, in the order of the
     sites."""
+    if not search.sharers:
+        return []
+    module, sites, sharing = search.module, search.sharers, search.sharing
     written = [site for site in sites if site.call in sharing.of_tensors or site.call in sharing.of_arrays]
     methods = [site._replace(call=call) for site in written for call in _methods(site)[-1:]]
     observed = observe(module, [*written, *methods]) if written else {}

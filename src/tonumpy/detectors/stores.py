@@ -8,22 +8,23 @@ number or a slice stands for differs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence as Items
 
 from tonumpy.conversions import ImplicitConversion
 from tonumpy.detectors.arguments import as_refused, facts_of, made_by, made_of, spelt
 from tonumpy.detectors.consumers import EVERY, Refusal, consumer_of
 from tonumpy.detectors.mixtures import takes_array
 from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.registry import Search
 from tonumpy.detectors.shapes import may_be_a_tensor
 from tonumpy.engine.interpreter.frame import Observation
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in, members
 from tonumpy.engine.values.values import Tensor, Value, is_text
 from tonumpy.text import candidates
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.source import Source
+
+KIND = "arguments"
 
 # Those whose tables hold such rows; other files are not looked at.
 LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
@@ -49,8 +50,11 @@ def _given(site: OperationSite) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign) and statement.targets == [site.node] else None
 
 
-def infer_stores(module: Module, sites: Items[OperationSite]) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """Return the conversions that are at risk, if only without habits, in the order of the sites."""
+    module = search.module
+    if not (sites := find_stores(module.source, search.risks)):
+        return []
     observed = observe(module, sites)
     seen = ((site, observed.get(id(site.node))) for site in sites)
     judged = (_judged(site, each) for site, each in seen if each is not None)

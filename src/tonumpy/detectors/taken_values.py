@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tonumpy.conversions import Container, ImplicitConversion, Taken
 from tonumpy.detectors.arguments import spelt
-from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.registry import Search
 from tonumpy.detectors.taken.places import find_taken
 from tonumpy.detectors.taken.table import (
     ENDING,
@@ -23,7 +23,6 @@ from tonumpy.detectors.taken.table import (
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.bindings import is_name
-from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.reasons import Reason
@@ -46,6 +45,9 @@ from tonumpy.findings import Confidence
 from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.syntax import walk
 
+KIND = "taken"
+GIVES_WAY = True
+
 _GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN, Reason.ATTRIBUTE, Reason.METHOD)
 _MADE_OF_GIVEN = (*_GIVEN, Reason.PART_OF_RESULT)
 _OF_OTHERS = (*_GIVEN, Reason.ITEM, Reason.CONTENT)  # what a list may hold that others are given, too
@@ -62,8 +64,9 @@ class _Given(NamedTuple):
     given: str
 
 
-def infer_taken(module: Module, risks: PossibleTensors) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ImplicitConversion]:
     """Return where a tensor is taken for values, in the order of the text; one for each place."""
+    module, risks = search.module, search.risks
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
     sites = find_taken(module.source, risks)

@@ -1,0 +1,58 @@
+"""All detectors; a file of this folder that names a KIND is one, as each file in rules/ is a rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib import import_module
+from typing import NamedTuple
+
+from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.detectors.flow import sharing_of
+from tonumpy.detectors.memory import Sharing
+from tonumpy.detectors.possible_tensors import PossibleTensors
+from tonumpy.detectors.shared_calls import find_sharers
+from tonumpy.engine.names.module import Module
+from tonumpy.text.candidates import Candidate, Site, find_candidates
+
+
+class Search:
+    """What the detectors share that look at one file for the selected rules.
+
+    `concerned` tells which of some complete candidates, by their ids, a rule may object to; `kinds` are what is judged.
+    """
+
+    def __init__(
+        self, module: Module, kinds: frozenset[str], concerned: Callable[[list[Candidate]], set[int]] = lambda _: set()
+    ) -> None:
+        self.module, self.concerned = module, concerned
+        self.risks = PossibleTensors(module.source)
+        self.candidates = find_candidates(module.source) if "receivers" in kinds else []
+        self.sharers: list[Site] = find_sharers(module.source) if "memory" in kinds else []
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """What is written through the memory that conversions share."""
+        return sharing_of(self.module.source, self.candidates, self.sharers)
+
+
+class Detector(NamedTuple):
+    """`kind` is what rules say that they judge; `gives_way`: where something else at the same place raises, nothing
+    comes out that is wrong."""
+
+    kind: str
+    find: Callable[[Search], list[Conversion] | list[ImplicitConversion]]
+    gives_way: bool = False
+
+
+@cache
+def all_detectors() -> tuple[Detector, ...]:
+    """Every detector, those that give way last."""
+    folder = os.path.dirname(__file__)
+    names = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and name != "__init__.py")
+    modules = [import_module(f"{__package__}.{name}") for name in names]
+    found = [
+        Detector(each.KIND, each.find, getattr(each, "GIVES_WAY", False)) for each in modules if hasattr(each, "KIND")
+    ]
+    return tuple(sorted(found, key=lambda each: each.gives_way))
