@@ -100,7 +100,7 @@ class CpuOnly:
     def _is_cpu_only(self) -> bool:
         module = self._module
         text = uncommented(module.source.text)
-        is_notebook = module.text.is_notebook
+        is_notebook = module.is_notebook
         if module.words.speaks_of_variables or re.search(_LOADING_IN_NOTEBOOK if is_notebook else _LOADING, text):
             return False
         if names_other_devices(text) and not (is_notebook and not _CHOOSING_IN_NOTEBOOK.search(text.lower())):
@@ -116,6 +116,6 @@ class CpuOnly:
         if module is None:
             if not imported.level and self._module.project.find(root, self._module.folder) is not None:
                 return False  # a package of the repository, as `import package`
-            return not (self._module.text.is_notebook and root not in _CHOOSE_BY_THEMSELVES)
-        is_complete = self._module.use.holds_tests or self._module.text.is_notebook
-        return module.text.shows(_CHOOSING if is_complete else "cuda")
+            return not (self._module.is_notebook and root not in _CHOOSE_BY_THEMSELVES)
+        is_complete = self._module.use.holds_tests or self._module.is_notebook
+        return module.source.says(_CHOOSING if is_complete else "cuda")

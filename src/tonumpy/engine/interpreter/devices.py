@@ -156,7 +156,7 @@ def moved_module(
         return owner._replace(on_cpu=cpu, device_taint=taint, dtype=dtype)
     if name in ("requires_grad_", "freeze", "unfreeze", "detach"):
         asked = grad_asked(arguments) if name == "requires_grad_" else name == "unfreeze"
-        if asked is False and frame.module.text.shows(THAWS):
+        if asked is False and frame.module.source.says(THAWS):
             asked = None  # it may be thawed again, as a whole or in parts
         return owner._replace(requires_grad=asked)
     return owner

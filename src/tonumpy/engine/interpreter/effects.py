@@ -152,6 +152,6 @@ def made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Ar
 def _is_function(frame: Frame, node: ast.expr) -> bool:
     """True if what is called is imported, or a method that nothing in the module assigns: `learner.update_model()`."""
     if isinstance(node, ast.Attribute):
-        return not frame.module.text.shows(rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)")
+        return not frame.module.source.says(rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)")
     bindings = frame.module.names.bindings.get(getattr(node, "id", ""), ())
     return any(isinstance(each, (Import, ast.FunctionDef)) for each in bindings)

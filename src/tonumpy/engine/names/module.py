@@ -13,7 +13,6 @@ from tonumpy.engine.names.follow_budget import Followed
 from tonumpy.engine.names.frameworks import Frameworks
 from tonumpy.engine.names.memo import Memo
 from tonumpy.engine.names.module_names import Names, tree_of
-from tonumpy.engine.names.module_text import Text
 from tonumpy.engine.names.module_use import Use, folder_of
 from tonumpy.engine.names.module_words import Words
 from tonumpy.engine.names.repository import Repositories
@@ -39,7 +38,7 @@ class Modules(Protocol):
 
 
 class Module:
-    """The tree, what is derived from it, and five parts: `text`, `words`, `names`, `use` and `frameworks`.
+    """The tree, what is derived from it, and four parts: `words`, `names`, `use` and `frameworks`.
 
     No part refers back to it, so that it goes as soon as the project drops it: nobody collects garbage during a run.
     """
@@ -60,9 +59,8 @@ class Module:
         self.filename = source.filename
         self.project = project
         self._derived = Memo()
-        self.text = Text(source)
         self.words = Words(source.text)
-        self.names = Names(source, self.text, self._derived)
+        self.names = Names(source, self._derived)
         self.use = Use(source, self.names, self.words, project)
         self.frameworks = Frameworks(source, project)
 
@@ -74,6 +72,10 @@ class Module:
     @cached_property
     def tree(self) -> ast.Module:
         return tree_of(self.source)
+
+    @property
+    def is_notebook(self) -> bool:
+        return self.source.cell_rows is not None
 
     @property
     def is_parsed(self) -> bool:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from tonumpy.engine.names.bindings import Import, imports_of
 from tonumpy.engine.names.memo import Memo
-from tonumpy.engine.names.module_text import Text
 from tonumpy.findings import SourceError
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name, qualified_name
@@ -30,9 +29,8 @@ def tree_of(source: Source) -> ast.Module:
 class Names:
     """The names of one module, each query computed once."""
 
-    def __init__(self, source: Source, text: Text, memo: Memo) -> None:
+    def __init__(self, source: Source, memo: Memo) -> None:
         self._source = source
-        self._text = text
         self._memo = memo
 
     @cached_property
@@ -60,12 +58,12 @@ class Names:
     @property
     def imports_in_functions(self) -> dict[str, Import]:
         """Return what functions import, by the name that it gets there; the last one counts."""
-        return self._memo.of(_imports_in_functions, _imports_in_functions, self._tree, self._text)
+        return self._memo.of(_imports_in_functions, _imports_in_functions, self._tree, self._source)
 
     @property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
         """The functions that declare a name global, each as the scopes around it and itself, by that name."""
-        return self._memo.of(_global_writers, _global_writers, self._tree, self._text)
+        return self._memo.of(_global_writers, _global_writers, self._tree, self._source)
 
     @cached_property
     def unconditional(self) -> frozenset[int]:
@@ -88,18 +86,18 @@ class Names:
         return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
 
 
-def _imports_in_functions(tree: ast.Module, text: Text) -> dict[str, Import]:
+def _imports_in_functions(tree: ast.Module, source: Source) -> dict[str, Import]:
     return {
         name: imported
-        for statement in _all_statements(tree.body, text.rows_matching(_INDENTED_IMPORT))
+        for statement in _all_statements(tree.body, source.rows_matching(_INDENTED_IMPORT))
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for name, imported in imports_of(statement)
     }
 
 
-def _global_writers(tree: ast.Module, text: Text) -> dict[str, list[tuple[ast.AST, ...]]]:
+def _global_writers(tree: ast.Module, source: Source) -> dict[str, list[tuple[ast.AST, ...]]]:
     found: dict[str, list[tuple[ast.AST, ...]]] = {}
-    _collect_global_writers((tree,), tree.body, text.rows_matching(_GLOBAL), found)
+    _collect_global_writers((tree,), tree.body, source.rows_matching(_GLOBAL), found)
     return {name: sorted(writers, key=qualified_name) for name, writers in found.items()}
 
 

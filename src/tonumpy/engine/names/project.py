@@ -11,7 +11,6 @@ from tonumpy.engine.names.folders import Folders, Roots, files_of_module, most_b
 from tonumpy.engine.names.follow_budget import Followed
 from tonumpy.engine.names.frameworks import FOREIGN, roots_in
 from tonumpy.engine.names.module import Module
-from tonumpy.engine.names.module_text import SIZE_UNIT
 from tonumpy.engine.names.reads import ABSENT, Reads, ReadSet, digest_of
 from tonumpy.engine.names.repository import Repositories
 from tonumpy.findings import SourceError
@@ -165,4 +164,4 @@ class Project:
 
 
 def _length(module: Module) -> int:
-    return (module.text.size + 1) * SIZE_UNIT
+    return len(module.source.text) + 500  # an empty one is kept, too

@@ -200,7 +200,7 @@ class Callers:
             return False
         if node.name.startswith("_") and not node.name.endswith("__"):
             return True
-        if module.use.is_test or module.text.is_notebook:
+        if module.use.is_test or module.is_notebook:
             return True
         return module.use.is_script and not module.use.is_in_package
 

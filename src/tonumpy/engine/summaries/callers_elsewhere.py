@@ -48,7 +48,7 @@ class CallersElsewhere:
         node = scopes[-1]
         if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or decorator_names(node):
             return None
-        if len(node.name) < MIN_NAME or node.name.startswith("_") or self._module.text.is_notebook:
+        if len(node.name) < MIN_NAME or node.name.startswith("_") or self._module.is_notebook:
             return None
         function = self._analysis.function_of(self._module, scopes)
         joined: dict[str, Value] = {}
