@@ -14,6 +14,7 @@ from functools import lru_cache
 from tonumpy.engine.knowledge.habits import is_named
 from tonumpy.engine.names.bindings import Import, arguments_of, is_false, parameters_of, read_name, root_name
 from tonumpy.engine.names.module import Module
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.text.candidates import Candidate, Scope, class_around, find_calls
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
@@ -260,26 +261,7 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     match statement:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method), [*_, last])) if method in _FILL:
             yield name, last  # `parts.append(x)`: the list is made of it, too
-    for target, value in targets_with_values(statement):
-        if isinstance(target, ast.Name):
-            yield target.id, value
-
-
-def targets_with_values(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what an assignment or a loop binds, each element of a tuple by itself, with what it is made of."""
-    if isinstance(statement, ast.Assign):
-        targets, value = statement.targets, statement.value
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)) and statement.value is not None:
-        targets, value = [statement.target], statement.value
-    elif isinstance(statement, (ast.For, ast.AsyncFor)):
-        targets, value = [statement.target], statement.iter
-    else:
-        return
-    for target in targets:
-        elements = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
-        values = value.elts if isinstance(value, ast.Tuple) and len(value.elts) == len(elements) else None
-        for position, element in enumerate(elements):
-            yield element, value if values is None or len(elements) == 1 else values[position]
+    yield from ((each.target.id, each.value) for each in stores_of(statement) if isinstance(each.target, ast.Name))
 
 
 def _holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:

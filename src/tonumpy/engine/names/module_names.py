@@ -8,11 +8,12 @@ from functools import cached_property
 
 from tonumpy.engine.names.bindings import Import, imports_of
 from tonumpy.engine.names.memo import Memo
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.findings import SourceError
 from tonumpy.text.candidates import spans_any
 from tonumpy.text.names import last_name, qualified_name
 from tonumpy.text.source import Source
-from tonumpy.text.syntax import SCOPES, statements_of, walk
+from tonumpy.text.syntax import SCOPES, statements_of
 
 _INDENTED_IMPORT = r"\n[ \t]+(?:import|from)\s"
 _GLOBAL = r"global\s"
@@ -133,18 +134,7 @@ def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:
 
 
 def names_stored(statement: ast.stmt) -> list[str]:
-    """The names that an assignment, a loop or a `with` binds; none for any other statement."""
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, (ast.AnnAssign, ast.AugAssign, ast.For)):
-        targets = [statement.target]
-    elif isinstance(statement, ast.With):
-        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-    else:
-        return []
-    return [
-        node.id
-        for target in targets
-        for node in walk(target)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
+    """The names that an assignment, a loop or a `with` binds, or that an annotation declares."""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return [statement.target.id]
+    return [each.target.id for each in stores_of(statement) if isinstance(each.target, ast.Name)]

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from tonumpy.detectors.lost_gradients import MAX_PASSES, parts_that_make, targets_with_values
+from tonumpy.detectors.lost_gradients import MAX_PASSES, parts_that_make
+from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.observed.sighting import is_near
 from tonumpy.rehearsal.events import Call
 from tonumpy.rehearsal.frames import tree_of
@@ -118,10 +119,7 @@ def _expressions_at(function: _Function, call: Call) -> list[ast.expr]:
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """What a statement binds, or adds to a list: `losses.append(value)`."""
-    pairs = [
-        (each.value if isinstance(each, ast.Subscript) else each, value)
-        for each, value in targets_with_values(statement)
-    ]
+    pairs = [(each.value if isinstance(each, ast.Subscript) else each, value) for each, value in stores_of(statement)]
     calls = (part for part in own_expressions(statement) if isinstance(part, ast.Call))
     for call in calls if not pairs else ():
         if isinstance(call.func, ast.Attribute) and call.func.attr in _ADDS:
