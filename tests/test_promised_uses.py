@@ -40,11 +40,11 @@ OPTIONS = {
     "fix": f"{_SELECTION} {_FILES} {_RUN} confidence output-format output-file diff unsafe-fixes style diff-base"
     " fix-baselined show-fixes",
     "baseline": f"{_SELECTION} {_FILES} {_RUN} confidence",
-    "why": f"{_SELECTION} confidence observed config isolated color",
+    "why": f"{_SELECTION} confidence observed diff-base config isolated color",
     "rehearse": f"{_SELECTION} config isolated quiet color unsafe-fixes style output-format output-file device devices"
     " diff fix fragile observations stop unreached",
     "sweep": "workers scheduler task-timeout task-memory patches unsafe-fixes html exit-zero quiet",
-    "explain": "",
+    "explain": "color",
     "rules": "output-format",
     "habits": "output-format",
     "clean": "cache-dir config isolated quiet",

@@ -82,6 +82,7 @@ WAYS_TO_SILENCE = {
         *(6, 'exclude = ["m*"]', []),
         "the file is excluded, or in a folder of installed packages, caches or builds",
     ),
+    "diff-base": (6, "", ["--diff-base", "HEAD"], "its line is not changed since the commit of --diff-base"),
 }
 
 

@@ -179,6 +179,7 @@ def _add_rehearse(parser: argparse.ArgumentParser) -> None:
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rule", metavar="CODE", help="a rule's code or name, or habit/NAME")
+    _add_colour(parser)
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
@@ -186,6 +187,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "place", metavar="FILE:ROW[:COLUMN]", help="the place of the conversion; in a notebook FILE:cell N:ROW"
     )
+    parser.add_argument("--diff-base", metavar="REV", help=_DIFF_BASE)
     _add_selection(parser)
     _add_configuration(parser)
     _add_colour(parser)

@@ -1,9 +1,11 @@
-"""Finds what keeps a finding out of a report: the settings, a `# noqa` comment, the baseline."""
+"""Finds what keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare
+with."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tonumpy.cli import baseline
+from tonumpy.cli.diff_base import DiffBase
 from tonumpy.cli.files import is_left_out
 from tonumpy.config import Configuration, Settings
 from tonumpy.engine.names.project import Project
@@ -22,13 +24,16 @@ def without_silences(settings: Settings) -> Settings:
 
 
 class Silences:
-    """Tells of one file, of which `data` are the bytes, what silences its findings."""
+    """Tells of one file, of which `data` are the bytes, what silences its findings; `base` is that of `--diff-base`."""
 
-    def __init__(self, data: bytes, source: Source, configuration: Configuration, project: Project) -> None:
+    def __init__(
+        self, data: bytes, source: Source, configuration: Configuration, project: Project, base: DiffBase | None
+    ) -> None:
         self._data = data
         self._source = source
         self._settings = configuration.settings_of(source.filename)
         self._project = project
+        self._base = base
         self._rules = {rule.code: rule for rule in all_rules()}
 
     def told(self, explanations: Iterable[Explanation]) -> list[Explanation]:
@@ -54,15 +59,27 @@ class Silences:
         place = _place(*self._source.placed([finding]))
         if place in self._in_baseline:
             yield f"{settings.baseline} has it"
+        if place in self._unchanged:
+            yield "its line is not changed since the commit of --diff-base"
+
+    @cached_property
+    def _report(self) -> Report:
+        """The report of the file before the baseline and the commit are considered."""
+        found = suppress(self._source, check(self._source, self._settings, self._project))
+        return Report(self._source.placed(found), [], read=lambda _: self._data)
 
     @cached_property
     def _in_baseline(self) -> frozenset[tuple[object, ...]]:
         path = self._settings.baseline
         if path is None:
             return frozenset()
-        found = suppress(self._source, check(self._source, self._settings, self._project))
-        report = Report(self._source.placed(found), [], read=lambda _: self._data)
-        return _places(report.findings) - _places(baseline.without(path, report)[0].findings)
+        return _places(self._report.findings) - _places(baseline.without(path, self._report)[0].findings)
+
+    @cached_property
+    def _unchanged(self) -> frozenset[tuple[object, ...]]:
+        if self._base is None:
+            return frozenset()
+        return _places(self._report.findings) - _places(self._base.only_new(self._report)[0].findings)
 
 
 def _places(findings: Iterable[Finding]) -> frozenset[tuple[object, ...]]:

@@ -2,12 +2,14 @@
 
 import argparse
 import sys
+from contextlib import nullcontext
 
 from tonumpy.cli import standard_streams
 from tonumpy.cli.cli_arguments import configuration_of
+from tonumpy.cli.diff_base import DiffBase, diff_base
 from tonumpy.cli.disk import read
 from tonumpy.cli.silences import Silences, without_silences
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, Configuration
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import SourceError
 from tonumpy.report.parts.evidence_lines import explanation
@@ -16,11 +18,13 @@ from tonumpy.why import explain, nearest_conversions
 
 
 def why(arguments: argparse.Namespace) -> int:
-    """The exit code: 0 where something was told, 2 where the file cannot be read or parsed, which is told.
+    """The exit code: 0 where something was told, 2 where the file cannot be read."""
+    with nullcontext() if arguments.diff_base is None else diff_base(arguments.diff_base) as base:
+        return 0 if _why(arguments, configuration_of(arguments), base) else 2
 
-    ConfigError where there is no conversion.
-    """
-    configuration = configuration_of(arguments)
+
+def _why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
+    """False where the file cannot be read or parsed, which is told; ConfigError where there is no conversion."""
     filename, row, column = _read_place(arguments.place)
     filename, cell = _read_cell(filename)
     settings = without_silences(configuration.settings_of(filename))
@@ -29,21 +33,21 @@ def why(arguments: argparse.Namespace) -> int:
         source = source_of(data, filename)
         asked = source.row_of(cell, row)
         explained = explain(source, settings, Project(), asked)
-        found = source.explained(Silences(data, source, configuration, Project()).told(explained))
+        found = source.explained(Silences(data, source, configuration, Project(), base).told(explained))
         nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
         standard_streams.write_errors(source.skipped)
     except ValueError as error:
         raise ConfigError(f"{arguments.place}: {error}") from error
     except SourceError as error:
         standard_streams.write_errors([error])
-        return 2
+        return False
     if column is not None:
         found = [each for each in found if each.start.column == column] or found
     if not found:
         raise ConfigError(f"{arguments.place}: no conversion on this line{nearest}")
     colour = standard_streams.has_colour(sys.stdout, arguments)
     standard_streams.write("\n".join(explanation(filename, each, colour=colour) for each in found), sys.stdout)
-    return 0
+    return True
 
 
 def _read_place(text: str) -> tuple[str, int, int | None]:
