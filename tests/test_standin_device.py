@@ -177,3 +177,26 @@ def test_what_belongs_to_the_device_answers(tmp_path: Path) -> None:
     assert (done.code, done.output) == (0, DEVICE_SAYS), done.errors
     assert "Failed to record" not in done.errors and "a replay computes nothing" in done.errors
     assert done.told == ()  # nor of what moves between forward and backward: C++ meets it out of sight
+
+
+CLASS = """
+    import torch
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @torch.jit.script
+    class Scale:
+        def __init__(self, factor: float):
+            self.factor = factor
+
+        def of(self, x: torch.Tensor) -> torch.Tensor:
+            return twice(x) * self.factor
+
+    print(Scale(2.0).of(torch.ones(2, device="cuda")).tolist())
+"""
+
+
+def test_a_scripted_class_finds_the_names_of_its_module(tmp_path: Path) -> None:
+    done = run(CLASS, tmp_path)
+    assert (done.code, done.output) == (0, "[4.0, 4.0]\n"), done.errors

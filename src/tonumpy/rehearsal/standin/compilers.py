@@ -104,7 +104,8 @@ _ASK_FOR_THE_DEVICE = ("prim::is_cuda", "prim::is_mps", "prim::is_xpu", "prim::t
 
 
 def _script(script: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
-    made = script(obj, *args, **kwargs)
+    frames = kwargs.pop("_frames_up", 0) + 2  # what a class refers to is looked up where it is written, beyond ours
+    made = script(obj, *args, _frames_up=frames, **kwargs)
     if sys._getframe(2).f_code.co_filename.startswith(_OF_TORCH) or not _names_the_device(made):
         return made
     warn("torch.jit.script: on a stand-in accelerator code that names the device runs as plain Python")
