@@ -10,7 +10,7 @@ import pytest
 from tonumpy.config import Settings
 from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.reads import Reads
-from tonumpy.engine.names.repository import LONG_TEXT, MAX_SCANS, Searched, WordIndex, read_texts, top_of_repository
+from tonumpy.engine.names.repository import LONG_TEXT, Searched, read_texts, top_of_repository
 from tonumpy.pipeline import check
 from tonumpy.text.source import Source
 
@@ -178,29 +178,6 @@ def test_a_repository_is_read_without_links_and_environments(tmp_path: Path) -> 
     assert repository.naming("wor", r"\b%s\b") == []
 
 
-def test_an_index_of_words_finds_what_a_scan_finds(tmp_path: Path) -> None:
-    texts = {
-        "a.py": "word = word_2 = 1\n",
-        "b.py": "swords = 'a.word(b)'\n",
-        "c.py": "# schön_word, wörd\n",
-        "d.py": "x = wörd.word1\n",
-    }
-    for path, text in texts.items():
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    repository = Searched(str(tmp_path), Reads())
-    names = ["word", "word_2", "word1", "swords", "n_word", "wörd", "rd", "a", "none"]
-
-    def found() -> list[list[str]]:
-        return [repository.naming(name, pattern) for name in names for pattern in (r"\b%s\b", r"%s(?<!\w%s)\b")]
-
-    scanned = found()
-    assert scanned[0] == [str(tmp_path / "a.py"), str(tmp_path / "b.py")]
-    for number in range(MAX_SCANS):
-        repository.naming(f"word{number}", r"\b%s\b")
-    repository._found.clear()
-    assert found() == scanned
-
-
 SCRIPT = """\
 import torch
 
@@ -248,11 +225,6 @@ def test_a_long_file_of_data_is_searched_for_no_word(tmp_path: Path) -> None:
     assert read is not None
     kept = {"data.py": b"", "long.py": b"from mine import f"}
     assert {os.path.basename(path): text for path, text in read.items()} == texts | kept
-    index = WordIndex()
-    for _ in range(MAX_SCANS):
-        assert dict(index.holding("f", read)) == read
-    assert {path for path, _ in index.holding("f", read)} == set(read)
-    assert [path for path, _ in index.holding("absent", read)] == []
 
 
 METRICS = "def accuracy(logits, target):\n    return (logits.argmax(1).numpy() == target.numpy()).mean()\n"

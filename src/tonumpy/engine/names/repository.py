@@ -14,11 +14,8 @@ from tonumpy.text.reading import read_regular
 MAX_FILES = 20_000
 MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
 TOO_LARGE = "too large"  # the pattern of a search that asks whether the repository is
-BY_PATH = "path"  # the pattern of a search in the names of the files
 MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is looked for
 MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds several
-MAX_SCANS = 24  # of all texts for a word; an index of the words costs as much as some thirty
-BLOCK_SIZE = 8  # texts whose words the index keeps together
 LONG_TEXT = 200_000  # bytes
 _LONG_LINE = 2_000  # bytes
 
@@ -56,10 +53,6 @@ def _holds_any(folder: str, names: tuple[str, ...], exists: Callable[[str], bool
     return any(exists(os.path.join(folder, name)) for name in names)
 
 
-def _is_word(text: str) -> bool:
-    return re.fullmatch(r"\w+", text, re.ASCII) is not None
-
-
 def _holds_projects(folder: str) -> bool:
     try:
         with os.scandir(folder) as entries:
@@ -73,42 +66,6 @@ def _holds_projects(folder: str) -> bool:
     return False
 
 
-class WordIndex:
-    """The texts that may hold a word, in the order of the texts: the words of a few texts at a time, made when many
-    words were looked for.
-
-    A word is a run of ASCII letters, digits and underscores, as in the patterns that search bytes.
-    """
-
-    def __init__(self) -> None:
-        self._scans = 0
-        self._blocks: list[tuple[frozenset[bytes], list[tuple[str, bytes]]]] | None = None
-
-    def holding(self, name: str, texts: dict[str, bytes]) -> Iterable[tuple[str, bytes]]:
-        """Return those texts and some beside them, or all as long as there is no index."""
-        if not _is_word(name):
-            return texts.items()
-        if self._blocks is None:
-            self._scans += 1
-            if self._scans <= MAX_SCANS:
-                return texts.items()
-            self._blocks = _blocks_of(list(texts.items()))
-        word = name.encode()
-        return (each for words, block in self._blocks if word in words for each in block)
-
-
-def _blocks_of(texts: list[tuple[str, bytes]]) -> list[tuple[frozenset[bytes], list[tuple[str, bytes]]]]:
-    """Neighbouring texts share most of their words: a list of texts for each word takes twice as long.
-
-    A long text is a block by itself, so that nobody searches it for a word of its neighbours.
-    """
-    without_signs = bytes(code if _is_word(chr(code)) else ord(" ") for code in range(256))
-    long = [[each] for each in texts if len(each[1]) > LONG_TEXT]
-    short = [each for each in texts if len(each[1]) <= LONG_TEXT]
-    blocks = [*(short[start : start + BLOCK_SIZE] for start in range(0, len(short), BLOCK_SIZE)), *long]
-    return [(frozenset(b" ".join(text for _, text in each).translate(without_signs).split()), each) for each in blocks]
-
-
 def searchable(text: bytes) -> bytes:
     """A text without the data in it, which calls nothing of others: nothing of a long file that imports nothing, and
     without the long lines of one that does."""
@@ -119,10 +76,6 @@ def searchable(text: bytes) -> bytes:
 
 def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
     """Return those of the files that the search finds; `%s` in the pattern is the name, which is a whole word."""
-    if search.pattern == BY_PATH:
-        ends = os.sep + search.name.replace(".", os.sep)
-        yield from (path for path, _ in texts if path.endswith((f"{ends}.py", os.path.join(ends, "__init__.py"))))
-        return
     word, find = search.name.encode(), None
     for path, text in texts:
         if word not in text:  # which is some twenty times quicker than to search for the pattern, or to compile it
@@ -177,7 +130,6 @@ class Searched:
         self._top = top
         self._reads = reads
         self._found: dict[NameSearch, list[str]] = {}
-        self._words = WordIndex()
 
     @cached_property
     def _texts(self) -> dict[str, bytes] | None:
@@ -203,12 +155,7 @@ class Searched:
         return self._found[search]
 
     def _search(self, search: NameSearch, texts: dict[str, bytes]) -> list[str]:
-        among = texts.items() if search.pattern == BY_PATH else self._words.holding(search.name, texts)
-        return sorted(where_it_stands(search, among))
-
-    def called(self, dotted: str) -> list[str]:
-        """The modules whose path ends with a dotted name, and the packages."""
-        return self.naming(dotted, BY_PATH)
+        return sorted(where_it_stands(search, texts.items()))
 
 
 class Repositories:
