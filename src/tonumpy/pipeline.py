@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -11,6 +11,7 @@ from tonumpy.config import OUR_CODES, Settings
 from tonumpy.conversions import Conversion, ImplicitConversion
 from tonumpy.detectors.completeness import Complete
 from tonumpy.detectors.lost_gradients import loses_gradient
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.registry import Search, all_detectors
 from tonumpy.device_choices import with_device_lines
 from tonumpy.engine.names.module import Module
@@ -134,8 +135,8 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     rules = _rules_by_kind(source, settings)
     module = module_of(source, settings, project)
 
-    def concerned(among: list[Candidate]) -> set[int]:
-        complete = Complete(among, source, lambda: search.sharing, partial(loses_gradient, module))
+    def concerned(among: list[Candidate], sharing: Callable[[], Sharing]) -> set[int]:
+        complete = Complete(among, source, sharing, partial(loses_gradient, module))
         of_receivers = rules.get("receivers", ()) if among else ()
         return {id(each) for rule in of_receivers for each in rule.concerns(complete)}
 

@@ -20,16 +20,24 @@ from tonumpy.text.candidates import Candidate, Site, find_candidates
 class Search:
     """What the detectors share that look at one file for the selected rules.
 
-    `concerned` tells which of some complete candidates, by their ids, a rule may object to; `kinds` are what is judged.
+    `kinds` are what is judged; `concerned` tells which of some complete candidates, by their ids, a rule may object to,
+    and is handed `sharing`: it may hold no search, or each file would stay in memory.
     """
 
     def __init__(
-        self, module: Module, kinds: frozenset[str], concerned: Callable[[list[Candidate]], set[int]] = lambda _: set()
+        self,
+        module: Module,
+        kinds: frozenset[str],
+        concerned: Callable[[list[Candidate], Callable[[], Sharing]], set[int]] = lambda *_: set(),
     ) -> None:
-        self.module, self.concerned = module, concerned
+        self.module, self._concerned = module, concerned
         self.risks = PossibleTensors(module.source)
         self.candidates = find_candidates(module.source) if "receivers" in kinds else []
         self.sharers: list[Site] = find_sharers(module.source) if "memory" in kinds else []
+
+    def concerned(self, complete: list[Candidate]) -> set[int]:
+        """Return the ids of the complete candidates that a selected rule may object to."""
+        return self._concerned(complete, lambda: self.sharing)
 
     @cached_property
     def sharing(self) -> Sharing:
