@@ -98,10 +98,6 @@ class Module:
         """Return what `work` makes of a node of this module's tree alone: worked out once for all files."""
         return self._derived.of((work, id(node)), work, node)
 
-    def derived_of(self, work: Callable[[Module, str], _T], name: str) -> _T:
-        """Return what `work` makes of this module and a name in it, and of nothing else."""
-        return self._derived.of((work, name), work, self, name)
-
     def submodule(self, name: str) -> Module | None:
         return self.project.module_at(os.path.join(self.folder, name)) if self.is_package else None
 

@@ -71,21 +71,6 @@ class Names:
         """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
         return frozenset(map(id, self._tree.body))
 
-    @cached_property
-    def _all(self) -> frozenset[str] | None:
-        """Return what `__all__` lists; None where there is none, or none that can be read off."""
-        assigned = self.bindings.get("__all__", [])
-        value = assigned[0].value if len(assigned) == 1 and isinstance(assigned[0], ast.Assign) else None
-        if not isinstance(value, (ast.List, ast.Tuple)):
-            return None
-        constants = [part.value for part in value.elts if isinstance(part, ast.Constant)]
-        names = frozenset(name for name in constants if isinstance(name, str))
-        return names if len(names) == len(value.elts) else None
-
-    def lists(self, definition: ast.AST) -> bool:
-        """True if `__all__` names a function or class of the module, for others to use."""
-        return isinstance(definition, SCOPES) and self._all is not None and definition.name in self._all
-
 
 def _imports_in_functions(tree: ast.Module, source: Source) -> dict[str, Import]:
     return {
