@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from tonumpy.cli import standard_streams
 from tonumpy.config import ConfigError
 from tonumpy.engine.knowledge.habits import HABITS
+from tonumpy.report.parts.terminal import markdown
 from tonumpy.rules import all_rules
 from tonumpy.suggestions import suggestion
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    return _print([page_asked_for(arguments.rule)])
+    text = f"{page_asked_for(arguments.rule)}\n"
+    standard_streams.write(markdown(text) if standard_streams.has_colour(sys.stdout, arguments) else text, sys.stdout)
+    return 0
 
 
 def page_asked_for(word: str) -> str:

@@ -34,6 +34,26 @@ def _cells(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
+_HEADING = r"(?m)^#+ (.*)$"
+_CODE_BLOCK = r"(?ms)^```\w*\n(.*?)^```$"
+_CODE = r"`([^`\n]+)`"
+
+
+def markdown(page: str) -> str:
+    """A page in colours: headings bold, code in cyan."""
+    pieces, at = [], 0
+    for block in re.finditer(_CODE_BLOCK, page):
+        pieces.append(_prose(page[at : block.start()]))
+        pieces.append("".join(f"{CYAN}    {line}{PLAIN}\n" if line else "\n" for line in block[1].splitlines()))
+        at = block.end() + 1
+    return "".join((*pieces, _prose(page[at:])))
+
+
+def _prose(text: str) -> str:
+    text = re.sub(_HEADING, lambda heading: f"{BOLD}{heading[1].replace('`', '')}{PLAIN}", text)
+    return re.sub(_CODE, lambda code: f"{CYAN}{code[1]}{PLAIN}", text)
+
+
 _IN_A_DIFF = {b"-": RED, b"+": GREEN, b"@": CYAN}
 
 
