@@ -156,6 +156,7 @@ REPORTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link to a stream": (_link("/dev/stderr"), "report.txt"),
     "links in a ring": (_ring, "report.txt"),
     "a read-only file": (_read_only, "kept.txt"),
+    "a module": (_as_it_is, "m.py"),
     "a folder": (lambda tree: (tree / "sub").mkdir(), "sub"),
     "a folder that is not there": (_as_it_is, "sub/"),
 }

@@ -15,12 +15,14 @@ import stat
 
 from tonumpy.boundary.paths import place_to_write
 
+_CODE = (".py", ".pyi", ".pyw", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yaml", ".yml")
+
 
 def write_file(path: str, data: bytes) -> None:
     """Write a file where a user or a configuration says; missing folders are made.
 
-    Read-only files, links of the repository's and folders of version control are refused. A pipe or a device
-    (`/dev/stdout`) is written to as it is.
+    Code, settings, read-only files, links of the repository's and folders of version control are refused: `-o` may
+    stand before the names of files. A pipe or a device (`/dev/stdout`) is written to as it is.
     """
     target = place_to_write(path)
     if _is_stream(path, target):
@@ -33,6 +35,8 @@ def write_file(path: str, data: bytes) -> None:
         if stat.S_ISDIR(before.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         refuse_read_only(target, before)
+        if before.st_size and target.lower().endswith(_CODE):
+            raise PermissionError(errno.EPERM, "holds code or settings, which nothing replaces")
     else:
         os.makedirs(os.path.dirname(target), exist_ok=True)
     replace_file(target, data, before=before)
