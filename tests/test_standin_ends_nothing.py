@@ -82,3 +82,26 @@ def test_what_is_saved_for_later_and_seen_by_modes_is_no_fault(tmp_path: Path) -
     done = run(BEHIND, tmp_path)
     assert (done.code, done.output) == (0, "cuda:0\ncuda:0\ntorch.Size([2, 4])\n"), done.errors
     assert done.told == ()
+
+
+OVERRIDDEN = """
+    import torch
+
+    class Lazy:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            assert function in (torch.add, torch.stack) or getattr(torch.Tensor, function.__name__) is function
+            return function.__name__
+
+    x, y = torch.ones(2, 2, device="cuda"), Lazy()
+    print(x + y, y + x, x - y, x * y, y * x, x / y, x @ y, x == y, x < y, x % y, x[y], x.add(y))
+    print(torch.add(x, y), torch.stack([x, y]))
+    x += y
+    print(x)
+"""
+
+
+def test_a_class_that_overrides_torch_is_told_of_the_functions_that_torch_tells_it_of(tmp_path: Path) -> None:
+    done = run(OVERRIDDEN, tmp_path)
+    names = "add add sub mul mul div matmul eq lt remainder __getitem__ add\nadd stack\nadd_\n"
+    assert (done.code, done.output) == (0, names), done.errors

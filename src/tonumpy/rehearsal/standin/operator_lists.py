@@ -85,3 +85,8 @@ WAITS = _names(
 READS = _names(
     """item tolist __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __format__ __reduce_ex__"""
 )
+
+# The methods by which torch tells a `__torch_function__` of its operators: `x + y` is `torch.Tensor.add` there.
+SAID_AS = {f"__{name}__": name for name in "add sub mul matmul eq ne lt le gt ge".split()}
+SAID_AS |= {f"__i{name}__": f"{name}_" for name in "add sub mul div".split()}
+SAID_AS |= {"__radd__": "add", "__rmul__": "mul", "__truediv__": "div", "__div__": "div", "__mod__": "remainder"}

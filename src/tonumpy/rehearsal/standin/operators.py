@@ -37,6 +37,7 @@ from tonumpy.rehearsal.standin.marks import (
 from tonumpy.rehearsal.standin.patches import Patches
 
 Function = Callable[..., Any]
+Public = Callable[[], Function]  # what the program calls it by
 # Is given an operator's name, its arguments, the tensors among them and their marks.
 Look = Callable[[str, Any, list[Any], list[Mark]], None]
 
@@ -134,15 +135,18 @@ class _Wrapper:
         self._look = look
 
     def __call__(self, original: Function, name: str) -> Function:
-        plainly = refusing(name, original)
+        is_method, plainly = not isinstance(original, types.BuiltinFunctionType), refusing(name, original)
         compute = _casting(name, plainly)
         is_original, is_always = compute is original, plainly is not original and not refuses_integers(name)
         crossing, returns_self = self.crossing, _writes_first(name)
 
+        def public() -> Function:
+            return getattr(Tensor, lists.SAID_AS.get(name, name)) if is_method else operator
+
         def operator(*args: Any, **kwargs: Any) -> Any:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
             if count_modes():
-                return crossing(compute, name, args, kwargs, operator)
+                return crossing(compute, name, args, kwargs, public)
             seen = None
             for each in args:
                 kind = type(each)
@@ -150,19 +154,19 @@ class _Wrapper:
                     try:
                         mark = storage_of(each).mark
                     except WITHOUT_STORAGE:
-                        return crossing(compute, name, args, kwargs, operator)
+                        return crossing(compute, name, args, kwargs, public)
                     if mark is not seen:
                         if seen is not None or mark.is_rare:
-                            return crossing(compute, name, args, kwargs, operator)
+                            return crossing(compute, name, args, kwargs, public)
                         seen = mark
                 elif kind in _SCALARS:
                     continue
                 else:
                     seen = _with_other(each, seen)
                     if seen is UNKNOWN:
-                        return crossing(compute, name, args, kwargs, operator)
+                        return crossing(compute, name, args, kwargs, public)
             if kwargs and not _are_plain(kwargs):
-                return crossing(compute, name, args, kwargs, operator)
+                return crossing(compute, name, args, kwargs, public)
             act = original
             if not is_original and seen is not None:
                 is_special = is_always or STATE.has_cast or getattr(args[0], "dtype", None) not in _FLOATS
@@ -180,16 +184,15 @@ class _Wrapper:
                 marks.put(result, seen)
             return result
 
-        is_method = not isinstance(original, types.BuiltinFunctionType)
         act = _short(name, original, operator) if is_method and is_original else operator
         return named(act, original, f"Tensor.{name}" if is_method else original.__name__)
 
     def crossing(
-        self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Function | None = None
+        self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Public | None = None
     ) -> Any:
-        """An operator with any arguments; `public` is what the program calls it by."""
+        """An operator with any arguments; `public` gives the function that a `__torch_function__` is told of."""
         if public is not None and any(map(_overrides, given := (*_parts(args), *_parts(kwargs.values())))):
-            return handle_torch_function(public, given, *args, **kwargs)  # torch would tell of its own function
+            return handle_torch_function(public(), given, *args, **kwargs)  # torch would tell of its own function
         tensors = marks.tensors_in((args, kwargs) if kwargs else args)
         found = [mark_of(each) for each in tensors]
         target = next((each for each in found if each.pretended), None)
