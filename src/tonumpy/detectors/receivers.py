@@ -52,6 +52,7 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
 from tonumpy.text.uncommented import uncommented
 
 KIND = "receivers"
+GOES_DEEP = True
 
 _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 _PLAIN = (NonTensor, Constant, Sequence, Mapping)

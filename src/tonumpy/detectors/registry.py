@@ -47,20 +47,23 @@ class Search:
 
 class Detector(NamedTuple):
     """`kind` is what rules say that they judge; `gives_way`: where something else at the same place raises, nothing
-    comes out that is wrong."""
+    comes out that is wrong. `goes_deep`: what it has run answers for those that follow less far."""
 
     kind: str
     find: Callable[[Search], list[Conversion] | list[ImplicitConversion]]
     gives_way: bool = False
+    goes_deep: bool = False
 
 
 @cache
 def all_detectors() -> tuple[Detector, ...]:
-    """Every detector, those that give way last."""
+    """Every detector: those that go deep first, those that give way last."""
     folder = os.path.dirname(__file__)
     names = sorted(name[:-3] for name in os.listdir(folder) if name.endswith(".py") and name != "__init__.py")
     modules = [import_module(f"{__package__}.{name}") for name in names]
     found = [
-        Detector(each.KIND, each.find, getattr(each, "GIVES_WAY", False)) for each in modules if hasattr(each, "KIND")
+        Detector(each.KIND, each.find, getattr(each, "GIVES_WAY", False), getattr(each, "GOES_DEEP", False))
+        for each in modules
+        if hasattr(each, "KIND")
     ]
-    return tuple(sorted(found, key=lambda each: each.gives_way))
+    return tuple(sorted(found, key=lambda each: (each.gives_way, not each.goes_deep)))
