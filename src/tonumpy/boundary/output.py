@@ -34,7 +34,8 @@ def write_file(path: str, data: bytes) -> None:
         before = os.lstat(target)
         if stat.S_ISDIR(before.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        refuse_read_only(target, before)
+        if is_read_only(target, before):
+            raise PermissionError(errno.EACCES, "is read-only")
         if before.st_size and target.lower().endswith(_CODE):
             raise PermissionError(errno.EPERM, "holds code or settings, which nothing replaces")
     else:
@@ -42,10 +43,9 @@ def write_file(path: str, data: bytes) -> None:
     replace_file(target, data, before=before)
 
 
-def refuse_read_only(path: str, found: os.stat_result) -> None:
-    """PermissionError for a file whose owner wants it to stay as it is, though root may write to it."""
-    if not os.access(path, os.W_OK) or not found.st_mode & 0o222:
-        raise PermissionError(errno.EACCES, "not written: the file is read-only")
+def is_read_only(path: str, found: os.stat_result) -> bool:
+    """True for a file whose owner wants it to stay as it is, though root may write to it."""
+    return not os.access(path, os.W_OK) or not found.st_mode & 0o222
 
 
 def replace_file(path: str, data: bytes, *, before: os.stat_result | None = None) -> None:

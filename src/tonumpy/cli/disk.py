@@ -11,7 +11,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tonumpy.boundary.output import refuse_read_only, replace_file, write_file
+from tonumpy.boundary.output import is_read_only, replace_file, write_file
 from tonumpy.boundary.paths import private_folder, real_path
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
@@ -58,8 +58,8 @@ def write_all(changes: Sequence[tuple[str, Change]]) -> list[SourceError]:
 def write(path: str, old: bytes, new: bytes) -> None:
     """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
 
-    The file keeps its mode. SourceError for a link, and for a file that is not `old` any more, is read-only, or has
-    several names (hard links), of which only one would get the new content.
+    The file keeps its mode and owner. SourceError for a link, and for a file that is not `old` any more, is read-only,
+    or has several names (hard links), of which only one would get the new content.
     """
     target = real_path(path)
     if os.path.islink(path):
@@ -71,7 +71,8 @@ def write(path: str, old: bytes, new: bytes) -> None:
         before = os.lstat(target)
         if not stat.S_ISREG(before.st_mode) or read_regular(target) != old:
             raise SourceError(path, "not written: the file changed during the run")
-        refuse_read_only(target, before)
+        if is_read_only(target, before):
+            raise PermissionError(errno.EACCES, "not written: the file is read-only")
         if before.st_nlink > 1:
             raise OSError(errno.EMLINK, f"not written: the file has {before.st_nlink} names (hard links)")
         replace_file(target, new, before=before)
