@@ -145,8 +145,10 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
     for detector in all_detectors():
         if detector.kind in rules:
             judged = _judgements(detector.find(search), rules[detector.kind], source, settings)
-            certain = {each.finding.start for each in found if each.finding.confidence != "low"}
-            found += [each for each in judged if not (detector.gives_way and each.finding.start in certain)]
+            if detector.gives_way:
+                certain = {each.finding.start for each in found if each.finding.confidence != "low"}
+                judged = (each for each in judged if each.finding.start not in certain)
+            found += judged
     if "comments" in rules:
         found += _comments(rules["comments"], source, settings, project)
     found = as_the_code_around_has_it(found, module)

@@ -46,12 +46,13 @@ def find(search: Search) -> list[ImplicitConversion]:
     observed = observe(module, sites)
     roots = {name: full.partition(".")[0] for name, full in full_names(source.tree.body).items()}
     readers = {name for name, root in roots.items() if root == "torch" or root in CONSUMERS}
-    found = []
+    copies, found = {each.call for each in sites}, []
     for site in sites:
         seen = observed.get(id(site.call))
-        is_sure = False if seen is None or not _begins(site, seen) else _is_on_device(seen.receiver)
-        following = _Search(site, readers, {each.call for each in sites})
-        read = None if is_sure is False else following.first()
+        if seen is None or not _begins(site, seen) or (is_sure := _is_on_device(seen.receiver)) is False:
+            continue
+        following = _Search(site, readers, copies)
+        read = following.first()
         if read is not None:
             copied = Copied(site.call, is_sure is True, is_read_by_method=not following.holds(read))
             found.append(_conversion(site, read, copied))
