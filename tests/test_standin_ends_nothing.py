@@ -96,6 +96,8 @@ OVERRIDDEN = """
     x, y = torch.ones(2, 2, device="cuda"), Lazy()
     print(x + y, y + x, x - y, x * y, y * x, x / y, x @ y, x == y, x < y, x % y, x[y], x.add(y))
     print(torch.add(x, y), torch.stack([x, y]))
+    host = x.to("cpu", non_blocking=True)
+    print(x.to(y), x.to(y, torch.float32), x.to(y, non_blocking=True), host.to(y), x.type_as(y), x.copy_(y))
     x += y
     print(x)
 """
@@ -103,5 +105,6 @@ OVERRIDDEN = """
 
 def test_a_class_that_overrides_torch_is_told_of_the_functions_that_torch_tells_it_of(tmp_path: Path) -> None:
     done = run(OVERRIDDEN, tmp_path)
-    names = "add add sub mul mul div matmul eq lt remainder __getitem__ add\nadd stack\nadd_\n"
+    names = "add add sub mul mul div matmul eq lt remainder __getitem__ add\nadd stack\n"
+    names += "to to to to type_as copy_\nadd_\n"
     assert (done.code, done.output) == (0, names), done.errors

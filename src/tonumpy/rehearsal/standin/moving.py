@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import torch
-from torch.overrides import handle_torch_function, has_torch_function_unary
+from torch.overrides import handle_torch_function, has_torch_function, has_torch_function_unary
 
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin.factories import check_dtype
@@ -15,7 +15,7 @@ from tonumpy.rehearsal.standin.patches import Patches
 
 _to, _type = Base.to, Base.type
 _device, _is_cpu = Base.device.__get__, Base.is_cpu.__get__
-_DEVICES = (str, torch.device, Integral)  # they may name one
+_DEVICES = (str, torch.device, Integral, type(None))  # they may name one
 _Lazy = torch.nn.parameter.UninitializedTensorMixin
 
 
@@ -41,7 +41,7 @@ def patch(patches: Patches) -> None:
     patches.replace(Tensor, f"is_{kind}", property(lambda self: mark_of(self).pretended))
     patches.replace(Tensor, "is_cpu", property(is_cpu))
     methods: dict[str, Any] = {"to": to, kind: there, "cpu": cpu, "type": type_, "get_device": get_device}
-    methods["type_as"] = lambda self, other: to(self, other)
+    methods["type_as"] = type_as
     for name, function in methods.items():
         patches.replace(Tensor, name, function)
     patches.replace(Tensor, "record_stream", lambda self, stream: None)  # noqa: ARG005
@@ -66,32 +66,46 @@ def cpu(self: Any, **options: Any) -> Any:
     return _on(self, CPU, (), options)
 
 
+def type_as(self: Any, other: Any) -> Any:
+    if has_torch_function((self, other)):
+        return handle_torch_function(Tensor.type_as, (self, other), self, other)
+    return to(self, other)
+
+
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
     if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
         return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
     if len(args) == 1 and not kwargs and (type(args[0]) is str or type(args[0]) is torch.device):
         return _on(self, args[0], (), {})
-    device, rest, other = kwargs.pop("device", None), list(args), kwargs.pop("other", None)
-    if rest and isinstance(rest[0], Tensor):
-        other = rest.pop(0)
-    elif rest and (rest[0] is None or (isinstance(rest[0], _DEVICES) and not isinstance(rest[0], bool))):
-        device = rest.pop(0)
-    if other is not None:
-        device, kwargs["dtype"] = other.device, other.dtype
+    if has_torch_function(given := (self, *args, *kwargs.values())):
+        return handle_torch_function(Tensor.to, given, self, *args, **kwargs)
+    device, rest = _target(args, kwargs)
     if device is None:
         return _noted(self, _to(self, *args, **kwargs) if args or kwargs else self, mark_of(self))
-    return _on(self, device, tuple(rest), kwargs)
+    return _on(self, device, rest, kwargs)
+
+
+def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The device that the arguments of `to` name, and the positional ones behind it; `kwargs` keeps the others."""
+    device, other = kwargs.pop("device", None), kwargs.pop("tensor", None)
+    if args and isinstance(args[0], Tensor):
+        other, args = args[0], args[1:]
+    elif args and isinstance(args[0], _DEVICES) and not isinstance(args[0], bool):
+        device, args = args[0], args[1:]
+    if other is not None:
+        device, kwargs["dtype"] = other.device, other.dtype
+    return device, args
 
 
 def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The tensor on a device, with the other options of `to`."""
-    mark, place = mark_of(self), STATE.place(device)
+    mark, place, is_plain = mark_of(self), STATE.place(device), not rest and not kwargs
     if place is not None:
         target = marks.on(place)
-        if mark is target and not rest and not kwargs:
+        if mark is target and is_plain:
             return self
-    elif device is CPU or marks.parts_of(device)[0] == "cpu":
+    elif marks.parts_of(device)[0] == "cpu":
         target = marks.HOST
     else:  # meta, or what raises
         return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
@@ -102,12 +116,10 @@ def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -
         result = _to(self, CPU, *rest, **kwargs)
         if result is self and not stays:
             result = result.clone()
-    elif not rest and not kwargs:
+    elif is_plain:
         result = _to(self, CPU, None, False, True)
-    elif len(rest) > 2:
-        result = _to(self, CPU, *rest[:2], True, *rest[3:], **kwargs)
     else:
-        result = _to(self, CPU, *rest, **kwargs | {"copy": True})
+        result = _to(self, CPU, *rest[:2], **kwargs | {"copy": True})
     return _noted(self, result, target)
 
 

@@ -76,18 +76,16 @@ class Copies:
         was_there = is_pretended(tensor)
         result = move(tensor, *args, **kwargs)
         is_there = is_pretended(result)
-        nearest = itertools.islice(outward(sys._getframe(2)), 4)  # the parameters of a module are there since long
-        if not was_there and not is_there:
-            self.check(tensor) if result is not tensor else None
-        elif was_there is not is_there and not _is_asked(args, kwargs):
+        if not isinstance(result, Tensor):  # of a class that overrides torch
+            pass
+        elif was_there is is_there:
+            self.check(tensor) if not is_there and result is not tensor else None
+        elif not _is_asked(args, kwargs):
             streams.synchronize()
-        elif (
-            was_there
-            and not is_there
-            and result.layout is torch.strided
-            and not any(each.f_code.co_filename == _OF_MODULES for each in nearest)
-        ):
-            self._begin(note_pinned(result))
+        elif was_there and result.layout is torch.strided:
+            nearest = itertools.islice(outward(sys._getframe(2)), 4)  # the parameters of a module are there since long
+            if not any(each.f_code.co_filename == _OF_MODULES for each in nearest):
+                self._begin(note_pinned(result))
         return result
 
     def _read(self, read: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
