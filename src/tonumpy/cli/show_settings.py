@@ -20,23 +20,25 @@ def render(files: Sequence[str], configuration: Configuration) -> str:
 
 
 def _group(settings: Settings, origin: str | None, paths: Iterable[str]) -> str:
-    rules = ", ".join(rule.code for rule in all_rules() if settings.selects(rule))
-    lines = [f"# settings of {visible(path)}" for path in paths]
-    lines += [
+    rules = (rule.code for rule in all_rules() if settings.selects(rule))
+    keys = {name: value for name, value in settings._asdict().items() if name not in _TOLD_OTHERWISE}
+    lines = [
+        *(f"# settings of {visible(path)}" for path in paths),
         f"# read from {visible(origin or 'no file')}",
-        f"# rules: {rules or 'none'}",
-        f"# promises: {', '.join(each.function for each in settings.promises) or 'none'}",
-        f"# sinks: {', '.join(each.function for each in settings.sinks) or 'none'}",
+        f"# rules: {_listed(rules)}",
+        f"# promises: {_listed(each.function for each in settings.promises)}",
+        f"# sinks: {_listed(each.function for each in settings.sinks)}",
         "[tool.tonumpy]",
         "# select: the rules on by default" if settings.select is None else f"select = {json.dumps(settings.select)}",
+        *(f"{name.replace('_', '-')} = {_value(name, value)}" for name, value in keys.items() if value is not None),
+        *(["[tool.tonumpy.per-file-ignores]"] if settings.per_file_ignores else ()),
+        *(f"{json.dumps(_globs(each))} = {json.dumps(each.codes)}" for each in settings.per_file_ignores),
     ]
-    for name, value in settings._asdict().items():
-        if name not in _TOLD_OTHERWISE and value is not None:
-            lines.append(f"{name.replace('_', '-')} = {_value(name, value)}")
-    if settings.per_file_ignores:
-        lines.append("[tool.tonumpy.per-file-ignores]")
-        lines += [f"{json.dumps(_globs(each))} = {json.dumps(each.codes)}" for each in settings.per_file_ignores]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 _PATHS = ("baseline", "cache_dir", "observed")

@@ -8,11 +8,12 @@ that stays in sight, and `%run other.ipynb` is the star import that it amounts t
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
+from bisect import bisect_left
+from itertools import accumulate
 
-from tonumpy.text.recursion import note_cut_file
+from tonumpy.findings import SourceError
+from tonumpy.text.source import parse
 
 # The cell magics whose cell is Python, as ruff has them; what another runs is its own affair.
 _OF_PYTHON = frozenset("capture debug ipytest prun pypy python python3 time timeit".split())
@@ -46,17 +47,21 @@ def python_of(cell: str) -> str | None:
         if first["name"] not in _OF_PYTHON:
             return None
         cell = f"{cell[: first.start()]}pass{cell[first.end() :]}"
-    lines = _LINES.findall(cell)
-    escapes = [number for number, line in enumerate(lines) if _ESCAPE.match(line)]
-    if len(escapes) > _MOST:
-        return "".join(_replaced(line) if _ESCAPE.match(line) else line for line in lines)
-    while escapes and (row := _row_of_error("".join(lines))):
-        # Where Python stumbles: elsewhere what looks like an escape is part of a string or goes on from a line above.
-        before = [number for number in escapes if len(_NEWLINE.findall("".join(lines[:number]))) < row]
-        if not before:
+    return _without_escapes(_LINES.findall(cell))
+
+
+def _without_escapes(lines: list[str]) -> str:
+    """The text of some lines with the escapes replaced at which Python stumbles: elsewhere what looks like one is part
+    of a string or goes on from a line above."""
+    rows = accumulate((len(_NEWLINE.findall(line)) for line in lines), initial=0)  # before each line
+    escapes = [(row, number) for number, row in enumerate(rows) if number < len(lines) and _ESCAPE.match(lines[number])]
+    asks = len(escapes) <= _MOST
+    while escapes and (row := _row_of_error("".join(lines)) if asks else len(lines) + 1):
+        at = bisect_left(escapes, (row,)) - 1
+        if at < 0:
             break
-        escapes.remove(before[-1])
-        lines[before[-1]] = _replaced(lines[before[-1]])
+        _, number = escapes.pop(at)
+        lines[number] = _replaced(lines[number])
     return "".join(lines)
 
 
@@ -97,12 +102,8 @@ def _row_of_error(code: str) -> int:
     first = _FIRST_CODE.search(code)
     indented = "if 1:\n" if first and first["indent"] else ""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(indented + code)
-    except (RecursionError, MemoryError):
-        note_cut_file(None)
-        return 1
-    except (SyntaxError, ValueError) as error:
-        return max((getattr(error, "lineno", None) or 1) - len(indented[-1:]), 1)
+        parse(indented + code, "")
+    except SourceError as error:
+        assert error.position is not None
+        return max(error.position.row - len(indented[-1:]), 1)
     return 0

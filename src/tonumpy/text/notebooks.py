@@ -98,7 +98,6 @@ class Notebook(Source):
         self._parts = parts
         self._rows = [part.row for part in parts]
         self.cell_rows = tuple(self._rows)
-        self.cells_run = tuple(part.cell.has_run for part in parts)
         self.text = "".join(f"{part.text}\n" for part in parts)
 
     @cached_property

@@ -6,7 +6,8 @@ Imports nothing of the package: most starts, in a pre-commit hook, end here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 # A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
 CANDIDATE = ".numpy("
@@ -70,37 +71,54 @@ def kinds_in(data: str | bytes) -> Iterator[str]:
     """The names of `Rule.judges` of which the text of a file may hold something, what is told quickly first; "risks" is
     for own sinks."""
     text = data if isinstance(data, str) else data.decode("latin-1")
-    if CANDIDATE in text or UNBOUND in text:
-        yield "receivers"
-    if "TNP" in text or "tnp" in text:
-        yield "comments"
-    if "torch" not in text:
-        return
-    is_risky = _has_any(RISKY_WORDS, text)
-    if is_risky:
-        yield "risks"
-    is_numpy_imported = "import numpy" in text
-    if _imports_consumer(text, CONSUMERS if is_risky else CONSUMERS - _TAKES_PLAIN):
-        yield from ("arguments", "operations")
-    elif is_numpy_imported:
-        yield "operations"
-    if _has_any(SHARERS, text):
-        yield "memory"
-    if (".to(" in text or "copy_(" in text) and _has_any(_COPIES, text):
-        yield "copies"
-    if (is_numpy_imported or "from numpy" in text or "shapely" in text) and _has_any(_MAKERS_OF_MASKS, text):
-        yield "masks"
-    if _has_any(_TAKING, text) or _makes_text_of_unknown(text) or _holds_set(text):
-        yield "taken"
+    kinds = _MAY_HOLD if "torch" in text else _WITHOUT_TORCH
+    return (kind for kind in kinds if _MAY_HOLD[kind](text))
 
 
 def _has_any(words: tuple[str, ...], text: str) -> bool:
     return any(map(text.__contains__, words))
 
 
+@lru_cache(maxsize=1)  # several kinds ask
 def may_hold_risks(text: str) -> bool:
     """True if something may be said of where a tensor is, or whether it requires grad."""
     return "torch" in text and _has_any(RISKY_WORDS, text)
+
+
+@lru_cache(maxsize=1)  # the same
+def _may_hold_arguments(text: str) -> bool:
+    return _imports_consumer(text, CONSUMERS if may_hold_risks(text) else CONSUMERS - _TAKES_PLAIN)
+
+
+def _may_hold_operations(text: str) -> bool:
+    return "import numpy" in text or _may_hold_arguments(text)
+
+
+def _may_hold_copies(text: str) -> bool:
+    return (".to(" in text or "copy_(" in text) and _has_any(_COPIES, text)
+
+
+def _may_hold_masks(text: str) -> bool:
+    return _has_any(("import numpy", "from numpy", "shapely"), text) and _has_any(_MAKERS_OF_MASKS, text)
+
+
+def _may_hold_taken(text: str) -> bool:
+    return _has_any(_TAKING, text) or _makes_text_of_unknown(text) or _holds_set(text)
+
+
+# By the names of `Rule.judges`: tells of a text that names torch if it may hold something of the kind.
+_MAY_HOLD: dict[str, Callable[[str], bool]] = {
+    "receivers": partial(_has_any, (CANDIDATE, UNBOUND)),
+    "comments": partial(_has_any, ("TNP", "tnp")),
+    "risks": may_hold_risks,
+    "arguments": _may_hold_arguments,
+    "operations": _may_hold_operations,
+    "memory": partial(_has_any, SHARERS),
+    "copies": _may_hold_copies,
+    "masks": _may_hold_masks,
+    "taken": _may_hold_taken,
+}
+_WITHOUT_TORCH = ("receivers", "comments")  # which a text may hold that does not name it
 
 
 def _holds_set(text: str) -> bool:

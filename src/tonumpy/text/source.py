@@ -39,7 +39,6 @@ class Source:
     """
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
-    cells_run: tuple[bool, ...] = ()  # whether each keeps what a run of it gave, which came to its end
     _searches = 0
     skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
 
