@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.facts import Fact
 from tonumpy.repair.edit_layout import plan_fix
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     from tonumpy.findings import Fix, Style
 
 
-def conversions_of(source: Source, certainty: Certainty = "tensor", data_of_tensor: Fact = True) -> list[Conversion]:
+def conversions_of(
+    source: Source, certainty: Certainty = "tensor", data_of_tensor: Fact = True
+) -> list[MethodConversion]:
     return [
-        Conversion(candidate, chain_of(candidate.receiver), certainty, None, None, None, data_of_tensor)
+        MethodConversion(
+            site=candidate,
+            certainty=certainty,
+            chain=chain_of(candidate.receiver),
+            data_of_tensor=data_of_tensor,
+        )
         for candidate in find_candidates(source)
     ]
 
 
-def fix_of(conversion: Conversion, source: Source, style: Style = "links") -> Fix:
+def fix_of(conversion: MethodConversion, source: Source, style: Style = "links") -> Fix:
     fix = plan_fix(conversion, complete_chain(conversion, style), source)
     assert fix is not None
     return fix

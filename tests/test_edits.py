@@ -278,7 +278,7 @@ def test_messages() -> None:
 
 def spans_of(text: str, tree: ast.Module | None = None) -> list[tuple[Position, Position]]:
     source = Source.from_text(text, "example.py", tree)
-    return [call_span(each.candidate, source) for each in conversions_of(source)]
+    return [call_span(each.site, source) for each in conversions_of(source)]
 
 
 def test_the_span_goes_from_the_name_to_the_closing_bracket() -> None:
@@ -307,7 +307,7 @@ def test_wrong_positions_in_an_f_string_are_not_trusted(wrong: int, row: int) ->
     source = Source.from_text(text, "example.py", tree)
     last = conversions_of(source)[1]
     assert fix_of(last, source) == Fix("display-only", "Add `.detach().cpu()`", ())
-    assert call_span(last.candidate, source) == (Position(1, 5), Position(1, 31))
+    assert call_span(last.site, source) == (Position(1, 5), Position(1, 31))
 
 
 def test_a_place_outside_the_f_string_is_not_trusted() -> None:

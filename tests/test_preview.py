@@ -37,7 +37,7 @@ def repair(conversion, style):
 '''
 KIND = """
 
-def is_preview_kind(conversion: Conversion) -> bool:
+def is_preview_kind(conversion: MethodConversion) -> bool:
     return conversion.certainty == "possible"
 """
 CODE = "import torch\n\n\ndef f(x: torch.Tensor, y):\n    return x.numpy(), y.numpy()\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Conversion, FalseMask, MethodConversion, SharedMemory, TakenTensor
 from tonumpy.detectors.known import Argued
 from tonumpy.device_choices import choices_of
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS
@@ -33,7 +33,7 @@ _ALSO = {
 }
 
 
-def answers_of(conversion: Conversion | ImplicitConversion, module: Module) -> tuple[Answer, ...]:
+def answers_of(conversion: Conversion, module: Module) -> tuple[Answer, ...]:
     filename = module.filename
     told = (each for each in grounds_of(conversion) if each.kind != Strength.PROOF.name.lower())
     grounds = [*(each for each in told if _speaks_for_fact(each, conversion)), *_lines_behind(conversion)]
@@ -41,7 +41,7 @@ def answers_of(conversion: Conversion | ImplicitConversion, module: Module) -> t
     def of(about: str) -> tuple[Ground, ...]:
         return tuple(each for each in grounds if each.about == about)
 
-    if isinstance(conversion, ImplicitConversion) and (conversion.taken or conversion.mask):
+    if isinstance(conversion, (TakenTensor, FalseMask)):
         return (_kind(conversion, of("kind")),)  # neither device nor grad counts there
     of_mode = (*of("grad mode"), *_line_of_mode(conversion, filename))
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
@@ -57,16 +57,14 @@ def answers_of(conversion: Conversion | ImplicitConversion, module: Module) -> t
     )
 
 
-def _lines_of_devices(
-    conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...], module: Module
-) -> list[Ground]:
+def _lines_of_devices(conversion: Conversion, grounds: tuple[Ground, ...], module: Module) -> list[Ground]:
     if conversion.on_cpu is False or conversion.is_sent:
         lines = (line for choice in choices_of(grounds, module) for line in choice.lines)
         return list(dict.fromkeys(lines))
     return []
 
 
-def _speaks_for_fact(ground: Ground, conversion: Conversion | ImplicitConversion) -> bool:
+def _speaks_for_fact(ground: Ground, conversion: Conversion) -> bool:
     """True unless the ground is a habit of one path, while another path makes the fact unknown."""
     is_open = {"device": conversion.on_cpu is None, "grad": conversion.requires_grad is None}.get(ground.about, False)
     return not is_open or ground.kind not in (("habit", "promise") if ground.about == "device" else ("habit",))
@@ -94,7 +92,7 @@ def lines_of_evidence(evidence: AllEvidence, about: str, states: Iterable[str] |
     )
 
 
-def _lines_behind(conversion: Conversion | ImplicitConversion) -> list[Ground]:
+def _lines_behind(conversion: Conversion) -> list[Ground]:
     told: list[Ground] = []
     for about, state in _states(conversion).items():
         lines = lines_of_evidence(conversion.evidence, about, (state,))
@@ -102,7 +100,7 @@ def _lines_behind(conversion: Conversion | ImplicitConversion) -> list[Ground]:
     return told
 
 
-def _states(conversion: Conversion | ImplicitConversion) -> dict[str, str]:
+def _states(conversion: Conversion) -> dict[str, str]:
     return {
         "kind": conversion.certainty,
         "device": state_of_device(conversion.on_cpu, is_sent=conversion.is_sent),
@@ -111,10 +109,10 @@ def _states(conversion: Conversion | ImplicitConversion) -> dict[str, str]:
     }
 
 
-def _line_of_mode(conversion: Conversion | ImplicitConversion, filename: str) -> list[Ground]:
+def _line_of_mode(conversion: Conversion, filename: str) -> list[Ground]:
     """The innermost `with torch.no_grad():` or decorator around it that says so."""
     wanted = {True: "on", False: "off", None: ""}[conversion.grad_mode]
-    site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
+    site = conversion.site
     found = None
     for scope in site.scopes:
         for each in getattr(scope, "decorator_list", ()) if isinstance(scope, FUNCTIONS) else ():
@@ -132,7 +130,9 @@ def _mode_of(node: ast.expr) -> str | None:
     return GRAD_CONTEXTS.get(name or "")
 
 
-def _memory(conversion: Conversion | ImplicitConversion, filename: str) -> list[Answer]:
+def _memory(conversion: Conversion, filename: str) -> list[Answer]:
+    if not isinstance(conversion, (MethodConversion, SharedMemory)):
+        return []
     lines = (
         ("tensor", of_written_tensor(conversion, filename)),
         ("array", of_written_array(conversion, filename)),
@@ -144,21 +144,21 @@ def _memory(conversion: Conversion | ImplicitConversion, filename: str) -> list[
     ]
 
 
-def _left_to_callers(conversion: Conversion | ImplicitConversion) -> list[Answer]:
-    is_left = isinstance(conversion, Conversion) and conversion.candidate.is_left_to_callers
+def _left_to_callers(conversion: Conversion) -> list[Answer]:
+    is_left = isinstance(conversion, MethodConversion) and conversion.site.is_left_to_callers
     return [Answer("force", "a parameter of the function, so its caller chooses")] if is_left else []
 
 
-def _doubtful(conversion: Conversion | ImplicitConversion) -> list[Answer]:
+def _doubtful(conversion: Conversion) -> list[Answer]:
     """Why the confidence is low where only a name says that parameters are in it."""
-    is_doubtful = isinstance(conversion, ImplicitConversion) and conversion.is_doubtful
+    is_doubtful = isinstance(conversion, ArgumentConversion) and conversion.is_doubtful
     why = "low, as what makes it is only taken for a model, and grad mode may be off"
     return [Answer("confidence", why)] if is_doubtful else []
 
 
-def _kind(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+def _kind(conversion: Conversion, grounds: tuple[Ground, ...]) -> Answer:
     remedy = "annotate it, or test `isinstance(x, torch.Tensor)`"
-    if isinstance(conversion, Conversion) and not conversion.is_settled:
+    if isinstance(conversion, MethodConversion) and not conversion.is_settled:
         return Answer("kind", "possible torch tensor: the analysis reached its limit", grounds, remedy)
     return {
         "tensor": Answer("kind", "torch tensor (proved)", grounds),
@@ -172,7 +172,7 @@ def _kind(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     }[certainty_told(conversion)]
 
 
-def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+def _device(conversion: Conversion, grounds: tuple[Ground, ...]) -> Answer:
     if conversion.chain.cpu is not None:
         return Answer("device", "on the CPU (the chain moves it there)")
     remedy = "`.cpu()`"
@@ -185,7 +185,7 @@ def _device(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, 
     return Answer("device", "on the CPU", grounds)
 
 
-def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ...]) -> Answer:
+def _grad(conversion: Conversion, grounds: tuple[Ground, ...]) -> Answer:
     if conversion.chain.detach is not None:
         return Answer("grad", "detached (by the chain)")
     remedy = "" if conversion.grad_mode is False else "`.detach()`, or convert it under `torch.no_grad()`"
@@ -199,7 +199,7 @@ def _grad(conversion: Conversion | ImplicitConversion, grounds: tuple[Ground, ..
     return Answer("grad", "does not require grad", grounds)
 
 
-def _representation(conversion: Conversion | ImplicitConversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
+def _representation(conversion: Conversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
     """The dtype, layout and bit; only a dtype can rest on more than proof."""
     facts = (
         ("dtype", conversion.dtype, of_dtype),

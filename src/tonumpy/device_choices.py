@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import Conversion
 from tonumpy.engine.names.bindings import bound_names, names_in, parameter_names
 from tonumpy.engine.names.module import Module
 from tonumpy.findings import Finding, Ground
@@ -158,9 +158,9 @@ def with_device_lines(judgements: list[Judgement], module: Module) -> list[Judge
     return told
 
 
-def _choice(conversion: Conversion | ImplicitConversion, module: Module) -> Choice | None:
+def _choice(conversion: Conversion, module: Module) -> Choice | None:
     """The first choice that a line behind what is converted shows, with the line itself where nothing shows more."""
-    site = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
+    site = conversion.site
     for row in (site.call.lineno, *islice(rows_behind(site.call, site.scopes), _MAX_ROWS)):
         moved = Ground("code", "device", "", "is put on the device here", module.filename, row)
         for choice in choices_of([moved], module):

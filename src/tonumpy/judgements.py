@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tonumpy.config import Settings
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import Conversion, ImplicitConversion, MethodConversion, Mixture
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.values.evidence import Strength
-from tonumpy.findings import Finding, Fix, Ground, Position, RepairStyle, Sureness
+from tonumpy.findings import Finding, Fix, Ground, RepairStyle, Sureness
 from tonumpy.repair.edit_layout import plan_fix
 from tonumpy.repair.given_values import is_tensor_on_every_path
 from tonumpy.repair.operations import Convert, Operation, compose
 from tonumpy.rules import all_rules
-from tonumpy.text.candidates import call_span
 from tonumpy.text.source import Source
 from tonumpy.text.syntax import SCOPES
 from tonumpy.text.tree_paths import path_to
@@ -33,7 +32,7 @@ class Judgement(NamedTuple):
     """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
 
     finding: Finding
-    conversion: Conversion | ImplicitConversion | None
+    conversion: Conversion | None
     operations: tuple[Operation, ...]
 
 
@@ -61,7 +60,7 @@ def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgemen
         for each in judgements
         if each.conversion is None
         or not each.finding.code.startswith(_OF_ERRORS)
-        or not wanted.wants(node_of(each.conversion), each.conversion.errors_raised)
+        or not wanted.wants(each.conversion.site.call, each.conversion.errors_raised)
     ]
 
 
@@ -105,22 +104,18 @@ def _places_of(judgement: Judgement) -> list[ast.AST | int]:
     conversion = judgement.conversion
     if conversion is None:
         return []
-    place = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-    path = [] if isinstance(place.statement, _BLOCKS) else path_to(place.statement, node_of(conversion))
+    site = conversion.site
+    path = [] if isinstance(site.statement, _BLOCKS) else path_to(site.statement, site.call)
     joining = (each for each in path if isinstance(each, (ast.Call, ast.BinOp, ast.Compare, ast.AugAssign)))
     return [judgement.finding.start.row, *joining]
 
 
-def node_of(conversion: Conversion | ImplicitConversion) -> ast.AST:
-    return conversion.candidate.call if isinstance(conversion, Conversion) else conversion.site.call
-
-
 def planned(
-    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source, *, is_unsafe: bool
+    conversion: Conversion, operations: tuple[Operation, ...], source: Source, *, is_unsafe: bool
 ) -> Fix | None:
     """The fix that performs a repair, at most an unsafe one where it must be, or torch trains on what is converted."""
     fix = plan_fix(conversion, operations, source)
-    is_trained_on = isinstance(conversion, Conversion) and conversion.trained_in is not None
+    is_trained_on = isinstance(conversion, MethodConversion) and conversion.trained_in is not None
     is_lowered = fix is not None and fix.applicability == "safe" and (is_unsafe or is_trained_on)
     return fix._replace(applicability="unsafe") if fix is not None and is_lowered else fix
 
@@ -145,7 +140,7 @@ def judge_seen(
             if code not in selected:
                 continue
             conversion = each.conversion
-            span = each.span if conversion is None or code[3] == "2" else span_of(conversion, source)
+            span = each.span if conversion is None or code[3] == "2" else conversion.span(source)
             fix = None if conversion is None else planned(conversion, operations, source, is_unsafe=code[3] == "2")
             finding = Finding(
                 source.filename, code, message, *span, fix, confidence, brief=brief, observed=each.observed
@@ -168,8 +163,8 @@ def with_evidence(module: Module, judgements: list[Judgement], settings: Setting
     def grounded(judgement: Judgement) -> Judgement:
         finding, conversion = judgement.finding, judgement.conversion
         words = None if finding.observed is None else words_of(finding.observed)
-        if conversion is not None and node_of(conversion) in told.at:
-            words = words_of_all(told.at[node_of(conversion)])
+        if conversion is not None and conversion.site.call in told.at:
+            words = words_of_all(told.at[conversion.site.call])
         if words is None:
             return judgement
         ground = Ground("run", "kind", "rehearsal", words, source.filename, finding.start.row)
@@ -183,11 +178,9 @@ def with_evidence(module: Module, judgements: list[Judgement], settings: Setting
 def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
     """Yields the code, message, brief and repair of each rule for conversions that raise."""
     conversion = seen.conversion
-    if isinstance(conversion, Conversion):
-        kind, is_unbound = "receivers", conversion.candidate.is_unbound
-    else:
-        kind = "arguments" if conversion is None or conversion.mixture is None else "operations"
-        is_unbound = False
+    is_method = isinstance(conversion, MethodConversion)
+    kind = "receivers" if is_method else "operations" if isinstance(conversion, Mixture) else "arguments"
+    is_unbound = isinstance(conversion, MethodConversion) and conversion.site.is_unbound
     for rule in all_rules():
         concerns = rule.code.startswith("TNP10") and kind in rule.judges
         message = rule.check(conversion) if concerns else None
@@ -199,7 +192,7 @@ def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, st
                 yield rule.code, message + seen.doubt, "", ()
 
 
-def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...]:
+def grounds_of(conversion: Conversion) -> tuple[Ground, ...]:
     """What the facts about a conversion rest on, the weakest first; no habit, which says that all is well, where the
     code shows that it is not."""
     ill = {"device": conversion.on_cpu is False, "grad": conversion.requires_grad is True}
@@ -216,13 +209,3 @@ def grounds_of(conversion: Conversion | ImplicitConversion) -> tuple[Ground, ...
     )
     pieces = sorted(told, key=lambda each: (-each.strength, each[1:]))
     return tuple(Ground(each.strength.name.lower(), *each[1:]) for each in pieces)
-
-
-def span_of(conversion: Conversion | ImplicitConversion, source: Source) -> tuple[Position, Position]:
-    """The span from `numpy` to the closing bracket, or of the converted argument or the f-string that holds it."""
-    if isinstance(conversion, ImplicitConversion):
-        node = conversion.site.string or conversion.argument
-        method = None if conversion.copied is None else conversion.copied.method_of(node)
-        start = None if method is None else source.name_start(method)
-        return start or source.node_start(node), source.node_end(node)
-    return call_span(conversion.candidate, source)

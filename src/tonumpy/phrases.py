@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Conversion, MethodConversion, SharedMemory
 from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.engine.values.dtypes import choices, is_choice, may_lack
 from tonumpy.facts import Certainty
@@ -19,18 +19,18 @@ _WHILE_ON = " while grad mode is on"
 _SUBJECTS = {"tensor": "a tensor", "likely": "a likely tensor", "possible": "a possible tensor (type unknown)"}
 
 
-def subject(conversion: Conversion | ImplicitConversion) -> str:
+def subject(conversion: Conversion) -> str:
     """The noun that says how certain the tensor is: "a likely tensor"."""
     return _SUBJECTS[certainty_told(conversion)]
 
 
-def certainty_told(conversion: Conversion | ImplicitConversion) -> Certainty:
+def certainty_told(conversion: Conversion) -> Certainty:
     """The certainty that a tensor is converted; what is moved to a device is a likely tensor."""
     is_moved = conversion.certainty == "possible" and conversion.confidence == "high"
     return "likely" if is_moved else conversion.certainty
 
 
-def at_risk(conversion: Conversion) -> str:
+def at_risk(conversion: MethodConversion) -> str:
     """The tensor, its risks and the errors: "a tensor that may require grad or be on a GPU: can raise ..."."""
     link = "; it" if certainty_told(conversion) == "possible" else " that"
     doubts = [words for words, _, _ in _of_grad_and_device(conversion)]
@@ -40,7 +40,7 @@ def at_risk(conversion: Conversion) -> str:
     return f"{subject(conversion)}{link} {both}: {_verdict(conversion)}"
 
 
-def _of_grad_and_device(conversion: Conversion) -> list[tuple[str, str, bool]]:
+def _of_grad_and_device(conversion: MethodConversion) -> list[tuple[str, str, bool]]:
     """The risks of grad and device that are not proved harmless: in words, briefly, and whether they are known."""
     found = []
     if conversion.may_raise_by_grad:
@@ -60,15 +60,15 @@ def _of_grad_and_device(conversion: Conversion) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _is_high_by_grad(conversion: Conversion) -> bool:
+def _is_high_by_grad(conversion: MethodConversion) -> bool:
     return conversion.is_settled and conversion.speaks_of_grad
 
 
-def _is_high_by_device(conversion: Conversion) -> bool:
+def _is_high_by_device(conversion: MethodConversion) -> bool:
     return conversion.is_settled and conversion.speaks_of_device
 
 
-def _verdict(conversion: Conversion) -> str:
+def _verdict(conversion: MethodConversion) -> str:
     """At high confidence it raises; at any other it can."""
     of_grad = ["RuntimeError"] if conversion.may_raise_by_grad else []
     of_device = ["TypeError"] if conversion.may_raise_by_device else []
@@ -86,7 +86,7 @@ def _verdict(conversion: Conversion) -> str:
     return f"{'raises' if raises else 'can raise'} {' or '.join(errors)}"
 
 
-def at_risk_briefly(conversion: Conversion) -> str:
+def at_risk_briefly(conversion: MethodConversion) -> str:
     """The short form of `at_risk`: "a tensor, maybe on a GPU: TypeError"."""
     risks = _of_grad_and_device(conversion)
     known, doubts = ([brief for _, brief, is_known in risks if is_known is wanted] for wanted in (True, False))
@@ -120,7 +120,7 @@ SILENT = "silence"  # in place of an error
 _OF_GRAD_ALONE = (("requires grad",), ("learns",))
 
 
-def argument_at_risk(conversion: ImplicitConversion) -> str:
+def argument_at_risk(conversion: ArgumentConversion) -> str:
     """The argument and the error that it raises: "a tensor that requires grad, so NumPy raises RuntimeError"."""
     noun, verb = subject(conversion), " that "
     if conversion.of_items:
@@ -134,7 +134,7 @@ def argument_at_risk(conversion: ImplicitConversion) -> str:
     return f"{noun}{verb}{_risks_told(conversion)}"
 
 
-def argument_briefly(conversion: ImplicitConversion, of_device: str = "TypeError") -> str:
+def argument_briefly(conversion: ArgumentConversion, of_device: str = "TypeError") -> str:
     """The short form of `argument_at_risk`: "a tensor on a device chosen at run time: TypeError"."""
     noun = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
     told = []
@@ -147,7 +147,7 @@ def argument_briefly(conversion: ImplicitConversion, of_device: str = "TypeError
     return f"{noun} {' and '.join(told)}: {outcome}"
 
 
-def used_in_torch(conversion: ImplicitConversion) -> str:
+def used_in_torch(conversion: ArgumentConversion) -> str:
     """Why the tensors must not be converted."""
     row = conversion.back_in_torch
     call = conversion.site.call
@@ -156,7 +156,7 @@ def used_in_torch(conversion: ImplicitConversion) -> str:
     return f"{use}, and an array has no gradient"
 
 
-def _risks_told(conversion: ImplicitConversion) -> str:
+def _risks_told(conversion: ArgumentConversion) -> str:
     told = [_RISKS[risk].words.format(conversion, kind=_kind_of_dtype(conversion)) for risk in conversion.risks]
     errors = _errors(conversion)
     who = "it" if any(each in dict(conversion.errors) for each in _letters(conversion)) else "NumPy"
@@ -173,17 +173,17 @@ def _risks_told(conversion: ImplicitConversion) -> str:
     return f"{' and '.join(told)}{': raises' if is_lacking else f', so {who} raises'} {' or '.join(errors)}{when}"
 
 
-def _letters(conversion: ImplicitConversion) -> list[str]:
+def _letters(conversion: ArgumentConversion) -> list[str]:
     return [_RISKS[risk].letter or _LETTERS_OF_BITS.get(conversion.bit or "", "") for risk in conversion.risks]
 
 
-def _errors(conversion: ImplicitConversion) -> list[str]:
+def _errors(conversion: ArgumentConversion) -> list[str]:
     """The errors of its risks, each once: NumPy's, or those of the library that converts."""
     own, risks = dict(conversion.errors), zip(_letters(conversion), conversion.risks, strict=True)
     return list(dict.fromkeys(own.get(letter, _RISKS[risk].error) for letter, risk in risks))
 
 
-def _kind_of_dtype(conversion: ImplicitConversion) -> str:
+def _kind_of_dtype(conversion: ArgumentConversion) -> str:
     if is_choice(conversion.dtype):
         return "has a dtype chosen at run time"
     what = "is quantized" if conversion.dtype == "quantized" else f"has dtype `{conversion.dtype}`"
@@ -200,14 +200,14 @@ def lacking_choices(dtype: str | None) -> str:
     return " or ".join(f"`{name}`" for name in choices(dtype) if may_lack(name))
 
 
-def shares(conversion: Conversion | ImplicitConversion) -> str:
+def shares(conversion: MethodConversion | SharedMemory) -> str:
     """Whose memory the result of a conversion is."""
-    if isinstance(conversion, Conversion):
+    if isinstance(conversion, MethodConversion):
         return "`.numpy()` shares memory with the tensor"
     return f"`{conversion.function}()` shares memory with the {'tensor' if conversion.makes == 'array' else 'array'}"
 
 
-def overwritten(conversion: Conversion | ImplicitConversion, written: Side) -> str | None:
+def overwritten(conversion: MethodConversion | SharedMemory, written: Side) -> str | None:
     """The message about shared memory that is written by one side and then read by the other; None where it is not."""
     shared, read = _written_and_read(conversion, written)
     if shared is None:
@@ -218,30 +218,30 @@ def overwritten(conversion: Conversion | ImplicitConversion, written: Side) -> s
     return f"{shares(conversion)}: line {shared.write} overwrites the {written}{when}, {later}"
 
 
-def overwritten_briefly(conversion: Conversion | ImplicitConversion, written: Side) -> str:
+def overwritten_briefly(conversion: MethodConversion | SharedMemory, written: Side) -> str:
     """Short form: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
     shared, read = _written_and_read(conversion, written)
     if shared is None:
         return ""
-    call = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}()`"
+    call = "`.numpy()`" if isinstance(conversion, MethodConversion) else f"`{conversion.function}()`"
     later = f"`{shared.kept_in}` holds" if shared.kept_in else f"line {shared.read} reads"
     return f"line {shared.write} overwrites the {written} that {call} shares, {later} the {read}"
 
 
-def _written_and_read(conversion: Conversion | ImplicitConversion, written: Side) -> tuple[Overwritten | None, Side]:
+def _written_and_read(conversion: MethodConversion | SharedMemory, written: Side) -> tuple[Overwritten | None, Side]:
     if written == "tensor":
         return conversion.tensor_written, "array"
     return conversion.array_written, "tensor"
 
 
-def lost(conversion: Conversion) -> str:
+def lost(conversion: MethodConversion) -> str:
     """The end of a message where the fix would hide a lost gradient; mostly empty."""
     if conversion.trained_in is None or conversion.grad_is_proved:
         return ""
     return f"; {without_gradient(conversion)}: compute the loss with torch"
 
 
-def without_gradient(conversion: Conversion) -> str:
+def without_gradient(conversion: MethodConversion) -> str:
     """The words for a loss that is computed from the array of a detached conversion."""
-    array = f"the array {code}" if (code := quoted(conversion.call)) else "this array"
+    array = f"the array {code}" if (code := quoted(conversion.site.call)) else "this array"
     return f"the loss of line {conversion.trained_in} is computed only from {array}, so no gradient reaches the model"

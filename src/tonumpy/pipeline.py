@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from tonumpy.config import OUR_CODES, Settings
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Conversion, MethodConversion
 from tonumpy.detectors.completeness import Complete
 from tonumpy.detectors.lost_gradients import loses_gradient
 from tonumpy.detectors.memory import Sharing
@@ -18,7 +18,7 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project, path_of_module
 from tonumpy.engine.names.torch_transforms import compiled_around
 from tonumpy.findings import CONFIDENCES, Applicability, Edit, Finding, Fix
-from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, planned, span_of, with_evidence
+from tonumpy.judgements import Judgement, as_the_code_around_has_it, grounds_of, planned, with_evidence
 from tonumpy.phrases import CHOSEN
 from tonumpy.repair.comments import removal
 from tonumpy.repair.edit_layout import plan_edits
@@ -32,7 +32,7 @@ from tonumpy.text.noqa_comments import lines_of
 from tonumpy.text.prefilter import kinds_in
 from tonumpy.text.source import Source
 
-_Judged = TypeVar("_Judged", Conversion, ImplicitConversion, Conversion | ImplicitConversion)
+_Judged = TypeVar("_Judged", bound=Conversion)
 
 MAX_PASSES = 10  # two are known to be needed
 
@@ -178,12 +178,11 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
     code, conversion = judgement.finding.code, judgement.conversion
     if conversion is None or (code.startswith("TNP2") and code != "TNP203"):
         return False
-    place = conversion.candidate if isinstance(conversion, Conversion) else conversion.site
-    return compiled_around(source, place.scopes, place.call) is not None
+    return compiled_around(source, conversion.site.scopes, conversion.site.call) is not None
 
 
-def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitConversion]:
-    """The implicit conversions of a check at low confidence, of every code, in the order of the text."""
+def argument_conversions(module: Module, settings: Settings) -> list[ArgumentConversion]:
+    """The conversions of arguments and operands of a check at low confidence, of every code."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
     rules = _rules_by_kind(module.source, of_all)
     search = Search(module, frozenset(rules))
@@ -193,7 +192,7 @@ def implicit_conversions(module: Module, settings: Settings) -> list[ImplicitCon
         for each in of_arguments
         for judgement in _judgements(each.find(search), rules[each.kind], module.source, of_all)
     )
-    return [each for each in found if isinstance(each, ImplicitConversion)]
+    return [each for each in found if isinstance(each, ArgumentConversion)]
 
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
@@ -225,7 +224,7 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
 
 
 def _judgements(
-    conversions: Iterable[Conversion | ImplicitConversion], rules: list[Rule], source: Source, settings: Settings
+    conversions: Iterable[Conversion], rules: list[Rule], source: Source, settings: Settings
 ) -> Iterator[Judgement]:
     asked, style = CONFIDENCES.index(settings.confidence), settings.repair_style(rules)
     for found in conversions:
@@ -243,10 +242,10 @@ def _judgements(
                 continue
             if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
                 reported.add(rule.code)
-                is_unbound = isinstance(conversion, Conversion) and conversion.candidate.is_unbound
+                is_unbound = isinstance(conversion, MethodConversion) and conversion.site.is_unbound
                 operations = () if is_unbound else compose(rule.repair(judged, style))
                 fix = planned(judged, operations, source, is_unsafe=rule.fix_is_unsafe)
-                span = span_of(conversion, source)
+                span = conversion.span(source)
                 grounds = (*grounds_of(judged), *rule.related(judged, source.filename))
                 finding = Finding(source.filename, rule.code, message, *span, fix, confidence, grounds)
                 finding = finding._replace(brief=rule.brief(judged))

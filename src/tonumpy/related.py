@@ -3,7 +3,7 @@ it. Reports show them as evidence, and as related locations."""
 
 from __future__ import annotations
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, MethodConversion, SharedMemory
 from tonumpy.detectors.memory import Overwritten, Side
 from tonumpy.findings import Ground
 
@@ -18,15 +18,15 @@ def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) ->
     return tuple(Ground("code", "memory", "", message, filename, row) for row, message in told if row)
 
 
-def of_written_tensor(conversion: Conversion | ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+def of_written_tensor(conversion: MethodConversion | SharedMemory, filename: str) -> tuple[Ground, ...]:
     return lines_of_memory(conversion.tensor_written, "tensor", filename)
 
 
-def of_written_array(conversion: Conversion | ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+def of_written_array(conversion: MethodConversion | SharedMemory, filename: str) -> tuple[Ground, ...]:
     return lines_of_memory(conversion.array_written, "array", filename)
 
 
-def of_argument(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
+def of_argument(conversion: ArgumentConversion, filename: str) -> tuple[Ground, ...]:
     """The line where torch uses the result."""
     row = conversion.back_in_torch
     if row is None or not conversion.would_cut_gradient:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tonumpy.answers import answers_of, answers_of_argument, lines_of_evidence
 from tonumpy.config import Settings
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import Conversion, FalseMask, ImplicitConversion, Mixture, TakenTensor
 from tonumpy.detectors import shared_memory
 from tonumpy.detectors.known import infer_known, sinks_in, told
 from tonumpy.detectors.nodes import Nodes
@@ -20,7 +20,7 @@ from tonumpy.engine.names.torch_transforms import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.findings import Answer, Explanation, Finding, Position
-from tonumpy.judgements import grounds_of, span_of
+from tonumpy.judgements import grounds_of
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of
 from tonumpy.related import of_written_array, of_written_tensor
@@ -28,7 +28,7 @@ from tonumpy.rules import all_rules
 from tonumpy.text.candidates import Candidate, OperationSite, ReturnSite, Site, call_span, find_candidates, is_in_row
 from tonumpy.text.source import Source
 
-_Judged = TypeVar("_Judged", Conversion, ImplicitConversion)
+_Judged = TypeVar("_Judged", bound=Conversion)
 
 
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
@@ -86,7 +86,7 @@ class _Row:
         """Explain the calls that convert what they are called on, if that is a tensor."""
         candidates = self._search.candidates
         inferred = infer(self.module, candidates, lambda: self._search.sharing, lambda _: True)
-        known = {id(each.candidate.call): as_believed(each, self.settings) for each in inferred}
+        known = {id(each.site.call): as_believed(each, self.settings) for each in inferred}
         no_tensors = _no_tensors(self.module, [each for each in candidates if id(each.call) not in known])
         for candidate in candidates:
             start, _ = call_span(candidate, self.source)
@@ -103,7 +103,7 @@ class _Row:
         """Explain the calls whose result shares memory with what they are given."""
         filename = self.source.filename
         for each in shared_memory.find(self._search):
-            start, _ = span_of(each, self.source)
+            start, _ = each.span(self.source)
             lines = (*of_written_tensor(each, filename), *of_written_array(each, filename))
             remedy = "`.clone()`" if each.makes == "tensor" else "`.copy()`"
             answer = Answer("memory", f"{shares(each)} on the CPU", lines, remedy)
@@ -133,13 +133,15 @@ class _Row:
         detectors = (each for each in all_detectors() if each.kind in ("arguments", "operations", "masks", "taken"))
         for found in (found for each in detectors for found in each.find(self._search)):
             assert isinstance(found, ImplicitConversion)
-            place = found.argument if found.mask else found.site.call
-            if not is_in_row(place, self.row) or (found.mixture is None and not found.taken and id(place) in of_sinks):
+            place = found.argument if isinstance(found, FalseMask) else found.site.call
+            is_taken = isinstance(found, TakenTensor)
+            is_told = id(place) in of_sinks and not isinstance(found, (Mixture, TakenTensor))
+            if is_told or not is_in_row(place, self.row):
                 continue
             other = as_believed(found, self.settings)
-            start, _ = span_of(other, self.source)
-            told = tuple(each for each in _at(self.found, start) if not other.taken or each.code == "TNP206")
-            if told or not other.taken:
+            start, _ = other.span(self.source)
+            told = tuple(each for each in _at(self.found, start) if not is_taken or each.code == "TNP206")
+            if told or not is_taken:
                 judged, doubted = self._judged(other, told)
                 answers = (*answers_of(judged, self.module), *doubted)
                 yield self._explanation(start, other.argument, told, answers, other.site)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence as Items
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
-from tonumpy.conversions import Container, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Container, ImplicitConversion
 from tonumpy.detectors.consumers import EVERY, Argument, Consumer, Refusal, consumer_of, converting_arguments
 from tonumpy.detectors.lost_gradients import used_by_torch
 from tonumpy.detectors.objectives import find_given
@@ -21,7 +22,6 @@ from tonumpy.engine.knowledge.chains import Chain, chain_of
 from tonumpy.engine.names.bindings import imports_among
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
-from tonumpy.engine.values.evidence import AllEvidence
 from tonumpy.engine.values.joins import item_handed_on
 from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members
 from tonumpy.engine.values.values import (
@@ -47,6 +47,8 @@ from tonumpy.text.syntax import statements_of
 
 KIND = "arguments"
 
+_Made = TypeVar("_Made", bound=ImplicitConversion)
+
 # What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
 Given = tuple[ast.expr, Value, "Container | None", Refusal]
 
@@ -65,7 +67,7 @@ class Facts(NamedTuple):
     param_taint: bool
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ArgumentConversion]:
     """The conversions that are at risk, if only without habits; one for each call, in the order of the sites."""
     module = search.module
     if not (sites := find_given(module, search.risks)):
@@ -80,7 +82,7 @@ def find(search: Search) -> list[ImplicitConversion]:
 
 def _found(
     module: Module, sites: Items[Site | ReturnSite], observed: Observations, own: OwnSinks | None
-) -> list[ImplicitConversion]:
+) -> list[ArgumentConversion]:
     found = []
     for site in sites:
         risky = at_risk(site, observed, own)
@@ -88,11 +90,12 @@ def _found(
             first, *others = risky
             others = [each for each in others if each.argument is not first.argument]  # values of one dict
             used = None if isinstance(site, ReturnSite) else used_by_torch(module, site.call, site.scopes)
-            found.append(first._replace(others=tuple(others), back_in_torch=used))
+            keeps_value = all(each.keeps_value for each in (first, *others))
+            found.append(replace(first, others=tuple(others), keeps_value=keeps_value, back_in_torch=used))
     return found
 
 
-def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ImplicitConversion]:
+def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ArgumentConversion]:
     """The arguments at risk that a call converts; if there are none, those at risk without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen, own))
@@ -100,7 +103,7 @@ def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | Non
     return risky or [each for each in conversions if each.without_habits().risks]
 
 
-def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | None) -> Iterator[ImplicitConversion]:
+def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | None) -> Iterator[ArgumentConversion]:
     if isinstance(site, ReturnSite):
         yield from _given_back(site, seen)
         return
@@ -111,7 +114,7 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
         found = conversion_of(site, function, given, seen)
         if found is not None and consumer is not None:
             keeps_value = all(each is given or _may_keep_value(each) for each in converted)
-            yield found._replace(keeps_value=found.keeps_value and keeps_value)
+            yield replace(found, keeps_value=found.keeps_value and keeps_value)
 
 
 def _may_keep_value(given: Given) -> bool:
@@ -130,23 +133,46 @@ def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[C
     return consumer, () if consumer is None else _given(site.call, consumer, seen.arguments)
 
 
-def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observation) -> ImplicitConversion | None:
+def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observation) -> ArgumentConversion | None:
     """The conversion of one argument; None if it is no known tensor. It `keeps_value` if the argument is nothing else
     on any path."""
     node, value, of_items, refusal = given
     facts = as_refused(facts_of(value), refusal)
     if facts is None:
         return None
-    found = made_of(site, spelt(function), node, facts, seen, evidence_in(value))._replace(of_items=of_items)
-    if of_items and isinstance(node, ast.Attribute):
-        found = found._replace(chain=Chain(()))  # `meter.data`, a list that is no tensor's
-    keeps_value = facts.is_sole and refusal.keeps_value and not refusal.error
-    found = found._replace(never=refusal.error, takes_arrays=refusal.takes_arrays, later=refusal.later)
-    found = found._replace(errors=refusal.errors, words=refusal.words)
-    return found._replace(keeps_value=keeps_value)
+    found = replace(refused(site, spelt(function), node, value, facts, refusal, seen), of_items=of_items)
+    is_list = of_items and isinstance(node, ast.Attribute)  # `meter.data`, a list that is no tensor's
+    return replace(found, chain=Chain(())) if is_list else found
 
 
-def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def refused(
+    site: Site | OperationSite,
+    function: str,
+    node: ast.expr,
+    value: Value,
+    facts: Facts,
+    refusal: Refusal,
+    seen: Observation,
+) -> ArgumentConversion:
+    """The conversion of one tensor by what refuses some of them."""
+    return made_of(
+        ArgumentConversion,
+        site,
+        function,
+        node,
+        facts,
+        seen,
+        value,
+        keeps_value=facts.is_sole and refusal.keeps_value and not refusal.error,
+        never=refusal.error,
+        takes_arrays=refusal.takes_arrays,
+        later=refusal.later,
+        errors=refusal.errors,
+        words=refusal.words,
+    )
+
+
+def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ArgumentConversion]:
     """To a library that calls the function; others may call it as well."""
     caller = caller_of(site.called_by)
     assert site.call.value is not None
@@ -155,8 +181,8 @@ def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ImplicitConvers
     for node, value, of_items, _ in tensors_in(result, seen.receiver):
         facts = facts_of(value)
         if facts is not None:
-            found = made_of(site, named(site.called_by), node, facts, seen, evidence_in(value))
-            yield found._replace(of_items=of_items, errors=caller.errors)
+            function, more = named(site.called_by), {"of_items": of_items, "errors": caller.errors}
+            yield made_of(ArgumentConversion, site, function, node, facts, seen, value, **more)
 
 
 def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
@@ -183,31 +209,32 @@ def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
 
 
 def made_of(
+    cls: Callable[..., _Made],
     site: Site | ReturnSite | OperationSite,
     function: str,
     node: ast.expr,
     facts: Facts,
     seen: Observation,
-    evidence: AllEvidence,
-) -> ImplicitConversion:
-    """The conversion of one tensor; `evidence` is what the facts about it rest on."""
-    return ImplicitConversion(
-        site,
-        function,
-        node,
-        chain_of(node),
-        facts.certainty,
-        facts.on_cpu,
-        facts.is_sent,
-        facts.requires_grad,
-        seen.grad_mode,
-        facts.dtype,
-        facts.layout,
-        facts.bit,
-        of_items=None,
-        keeps_value=False,
-        evidence=evidence | seen.evidence,
+    value: Value,
+    **more: object,
+) -> _Made:
+    """The conversion of one tensor, of a class; `more` is what that class has besides."""
+    return cls(
+        site=site,
+        function=function,
+        argument=node,
+        chain=chain_of(node),
+        certainty=facts.certainty,
+        on_cpu=facts.on_cpu,
+        is_sent=facts.is_sent,
+        requires_grad=facts.requires_grad,
+        grad_mode=seen.grad_mode,
+        dtype=facts.dtype,
+        layout=facts.layout,
+        bit=facts.bit,
         param_taint=facts.param_taint,
+        evidence=evidence_in(value) | seen.evidence,
+        **more,
     )
 
 

@@ -1,4 +1,4 @@
-"""From a module to where the result of a boolean ufunc is inverted or used as an index, as implicit conversions.
+"""From a module to where the result of a boolean ufunc is inverted or used as an index.
 
 NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch makes uint8 of booleans on that way.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import ImplicitConversion, Masking
+from tonumpy.conversions import FalseMask, MaskUse
 from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
-from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
@@ -26,7 +25,7 @@ KIND = "masks"
 _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter masked_scatter_".split())
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[FalseMask]:
     """Return what is taken for a mask and is none, in the order of the text."""
     module = search.module
     source = module.source
@@ -64,9 +63,9 @@ def _is_index_or_inverse(node: ast.UnaryOp | ast.Subscript) -> bool:
     return isinstance(node, ast.Subscript) or isinstance(node.op, ast.Invert)
 
 
-def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: list[Site]) -> ImplicitConversion | None:
-    how = "" if seen is None else _use(site, seen)
-    if seen is None or not how:
+def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: list[Site]) -> FalseMask | None:
+    how = None if seen is None else _use(site, seen)
+    if seen is None or how is None:
         return None
     given = (seen.receiver,) if how == "inverted" else seen.arguments.values()
     tensors = [tensor for value in given for part in _parts(value) for tensor in sole_tensors(part)]
@@ -75,20 +74,19 @@ def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: li
     if not made_of or len(calls) < len(made_of) or tensors[0].certainty == "possible":
         return None  # what another file has made is not told of here
     node: ast.expr = site.call  # type: ignore[assignment]
-    return ImplicitConversion(
-        Site(calls[0], site.scopes, (), site.statement, None),
-        path_of(calls[0].func) or "",
-        node,
-        Chain(()),
-        tensors[0].certainty,
+    return FalseMask(
+        site=Site(calls[0], site.scopes, (), site.statement, None),
+        certainty=tensors[0].certainty,
         on_cpu=True,
         requires_grad=False,
         evidence=tensors[0].evidence,
-        mask=how,
+        function=path_of(calls[0].func) or "",
+        argument=node,
+        use=how,
     )
 
 
-def _use(site: Site | OperationSite, seen: Observation) -> Masking:
+def _use(site: Site | OperationSite, seen: Observation) -> MaskUse | None:
     """Return how something is taken for a mask there."""
     node = site.call
     if isinstance(node, ast.UnaryOp):
@@ -102,7 +100,7 @@ def _use(site: Site | OperationSite, seen: Observation) -> Masking:
     is_of_tensor = any(isinstance(each, Tensor) for each in members(seen.receiver))
     # `t[mask] = 0`, which torch does by `masked_fill_`: it takes no mask of uint8, as other assignments do.
     put = seen.arguments.positional[1:]
-    return "refused" if is_stored and is_of_tensor and put and all(map(is_number, put)) else ""
+    return "refused" if is_stored and is_of_tensor and put and all(map(is_number, put)) else None
 
 
 def _parts(value: Value) -> tuple[Value, ...]:

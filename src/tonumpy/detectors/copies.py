@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from tonumpy.conversions import Copied, ImplicitConversion
+from tonumpy.conversions import EarlyRead
 from tonumpy.detectors.registry import Search
 from tonumpy.detectors.waiting import BLOCKING, NOT_READING, PLAIN, PRINTING, view_waited_for, waits
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge import torch_api
-from tonumpy.engine.knowledge.chains import Chain
 from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, read_name
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import members, truth_of
@@ -37,8 +36,8 @@ _QUIET_CONTEXTS = frozenset("no_grad inference_mode enable_grad stream autocast 
 _Block = tuple[ast.AST, Sequence[ast.stmt], int]  # a block, what it is of, and a place in it
 
 
-def find(search: Search) -> list[ImplicitConversion]:
-    """Return what is read too early, as implicit conversions."""
+def find(search: Search) -> list[EarlyRead]:
+    """Return what is read too early, in the order of the sites."""
     module = search.module
     source = module.source
     rows = {row for word in ("non_blocking", ", True") for row in source.rows_with(word)}
@@ -54,22 +53,22 @@ def find(search: Search) -> list[ImplicitConversion]:
         following = _Search(site, readers, copies)
         read = following.first()
         if read is not None:
-            copied = Copied(site.call, is_sure is True, is_read_by_method=not following.holds(read))
-            found.append(_conversion(site, read, copied))
+            is_read_by_method = not following.holds(read)
+            found.append(_early_read(site, read, is_sure=is_sure is True, is_read_by_method=is_read_by_method))
     return found
 
 
-def _conversion(site: Site, read: ast.expr, copied: Copied) -> ImplicitConversion:
+def _early_read(site: Site, read: ast.expr, *, is_sure: bool, is_read_by_method: bool) -> EarlyRead:
     whole = ast.unparse(ast.Call(ast.Name("to"), site.call.args, site.call.keywords))
-    return ImplicitConversion(
-        site._replace(call=read) if isinstance(read, ast.Call) else site,
-        f".{whole}".replace("'", '"'),  # `.to("cpu", non_blocking=True)`, without what it is called on
-        read,
-        Chain(()),
-        "tensor" if copied.is_sure else "likely",
+    return EarlyRead(
+        site=site._replace(call=read) if isinstance(read, ast.Call) else site,
+        certainty="tensor" if is_sure else "likely",
         on_cpu=False,
         requires_grad=False,
-        copied=copied,
+        function=f".{whole}".replace("'", '"'),  # `.to("cpu", non_blocking=True)`, without what it is called on
+        argument=read,
+        copy=site.call,
+        is_read_by_method=is_read_by_method,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import ArgumentConversion
 from tonumpy.detectors.arguments import conversion_of, converted_at, spelt, value_given
 from tonumpy.detectors.consumers import Consumer, converting_arguments
 from tonumpy.detectors.own import OwnSinks
@@ -42,7 +42,7 @@ class Argued(NamedTuple):
     site: Site
     node: ast.expr
     function: str
-    conversion: ImplicitConversion | None
+    conversion: ArgumentConversion | None
     words: str
     evidence: AllEvidence
     is_converter: bool = True

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion, Mixture
+from tonumpy.conversions import Mixture, MixtureKind
 from tonumpy.detectors.arguments import facts_of, made_of, spelt
 from tonumpy.detectors.lost_gradients import used_by_torch
 from tonumpy.detectors.operator_sites import ORDER, find_operations, operands_of
@@ -18,7 +19,6 @@ from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.engine.values.value_facts import evidence_in
 from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
@@ -31,12 +31,12 @@ KIND = "operations"
 class _Mixed(NamedTuple):
     """The tensor of an operation, and what is done with it."""
 
-    kind: Mixture
+    kind: MixtureKind
     node: ast.expr
     value: Value
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[Mixture]:
     """The conversions that are at risk, if only without habits, in the order of the sites."""
     module = search.module
     if not (sites := find_operations(module.source, search.risks)):
@@ -48,27 +48,27 @@ def find(search: Search) -> list[ImplicitConversion]:
     for site in sites:
         seen = observed.get(id(site.node))
         for conversion in () if seen is None else _conversions(site, seen):
-            if conversion.mixture in ALWAYS_WRONG or conversion.risks or conversion.without_habits().risks:
+            if conversion.is_always_wrong or conversion.risks or conversion.without_habits().risks:
                 used = used_by_torch(module, site.node, site.scopes)
-                found[id(site.node)] = site.node, conversion._replace(back_in_torch=used)
+                found[id(site.node)] = site.node, replace(conversion, back_in_torch=used)
                 break
     # `(tensor - array) < other` is not reached where the first of the two raises.
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
-def _conversions(site: OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def _conversions(site: OperationSite, seen: Observation) -> Iterator[Mixture]:
     for kind, node, value in _mixed(site, seen):
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
             continue
-        found = made_of(site, spelt(site.node), node, facts, seen, evidence_in(value))
         if kind in ("index", "equality"):  # these two ask for the device alone
-            found = found._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
+            facts = facts._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
             if kind == "index" and isinstance(value, Tensor) and (value.is_number or value.is_item):
                 continue
         elif kind == "division":
-            found = found._replace(bit=None)
-        yield found._replace(keeps_value=kind in ("index", "put into array"), mixture=kind)
+            facts = facts._replace(bit=None)
+        more = {"kind": kind, "keeps_value": kind in ("index", "put into array")}
+        yield made_of(Mixture, site, spelt(site.node), node, facts, seen, value, **more)
 
 
 def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
@@ -102,7 +102,7 @@ def _is_tensor(value: Value) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.device_taint) or value.param_taint))
 
 
-def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> Mixture:
+def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> MixtureKind:
     """`is_first`: the array stands before the tensor."""
     if isinstance(node, ast.Compare):
         if isinstance(node.ops[0], ORDER):

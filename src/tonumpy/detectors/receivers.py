@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from collections.abc import Sequence as Items
+from dataclasses import replace
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.detectors.completeness import complete_candidates
 from tonumpy.detectors.cpu_programs import CpuOnly
 from tonumpy.detectors.lost_gradients import loses_gradient
@@ -58,7 +59,7 @@ _UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
 _PLAIN = (NonTensor, Constant, Sequence, Mapping)
 
 
-def find(search: Search) -> list[Conversion]:
+def find(search: Search) -> list[MethodConversion]:
     """Return the conversions by `.numpy()`; nothing is inferred about those that are complete as they stand and of no
     concern to a selected rule."""
     complete = complete_candidates(search.module.source, search.candidates)
@@ -74,13 +75,13 @@ def infer(
     candidates: Items[Candidate],
     sharing: Callable[[], Sharing],
     may_concern: Callable[[list[Candidate]], bool],
-) -> list[Conversion]:
+) -> list[MethodConversion]:
     """Conversions in the order of the candidates, without those of values that are surely no torch tensors."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code: what it converts is its own
     cpu_only = CpuOnly(module)
 
-    def made(group: Items[Candidate], seen: Observations) -> list[Conversion | None]:
+    def made(group: Items[Candidate], seen: Observations) -> list[MethodConversion | None]:
         return [_conversion(module, cpu_only, each, seen.get(id(each.call), _UNREACHED)) for each in group]
 
     def outcome(group: Items[Candidate], seen: Observations) -> Outcome:
@@ -91,15 +92,16 @@ def infer(
             else each.grad_is_proved and each.device_is_proved
             for candidate, each in zip(group, found, strict=True)
         )
-        concerned = [each.candidate for each in found if each is not None]
+        concerned = [each.site for each in found if each is not None]
         return Outcome(found, cannot_raise and not may_concern(concerned))
 
     observed = observe(module, candidates, outcome=outcome)
     found = made(candidates, observed)
     torch_tensors = [
-        each._replace(
-            trained_in=loses_gradient(module, each.candidate),
-            transformed=transformed_around(module.source, each.candidate.scopes, each.candidate.call),
+        replace(
+            each,
+            trained_in=loses_gradient(module, each.site),
+            transformed=transformed_around(module.source, each.site.scopes, each.site.call),
         )
         for each in found
         if each is not None
@@ -112,20 +114,21 @@ def _is_surely_none(module: Module, receiver: Value) -> bool:
     return module.frameworks.has_rivals or not may_be(receiver, Unknown)
 
 
-def _with_sharing(sharing: Callable[[], Sharing], conversions: list[Conversion]) -> list[Conversion]:
+def _with_sharing(sharing: Callable[[], Sharing], conversions: list[MethodConversion]) -> list[MethodConversion]:
     """Add what is written through shared memory, for the conversions that may share it."""
     return [
         each
         if each.copies or each.on_cpu is False or each.certainty == "possible"
-        else each._replace(
-            tensor_written=sharing().of_tensors.get(each.candidate.call),
-            array_written=sharing().of_arrays.get(each.candidate.call),
+        else replace(
+            each,
+            tensor_written=sharing().of_tensors.get(each.site.call),
+            array_written=sharing().of_arrays.get(each.site.call),
         )
         for each in conversions
     ]
 
 
-def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> Conversion | None:
+def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> MethodConversion | None:
     """Return what the rules judge; None where the receiver is surely no torch tensor."""
     if candidate.is_unbound:
         converted = _given_to_unbound(candidate, seen)
@@ -149,19 +152,19 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
     is_of_tensor = None
     if chain.detach is not None and chain.detach.role is Role.DATA:
         is_of_tensor = _is_tensor(dict(seen.links).get(id(chain.detach.base)))
-    return Conversion(
-        candidate,
-        chain,
-        certainty,
-        cpu,
-        grad,
-        seen.grad_mode,
-        is_of_tensor,
-        tensor.dtype,
-        tensor.layout,
-        tensor.bit,
-        tensor.is_item,
-        copies_in(chain, candidate.receiver, dict(seen.links)),
+    return MethodConversion(
+        site=candidate,
+        certainty=certainty,
+        chain=chain,
+        on_cpu=cpu,
+        requires_grad=grad,
+        grad_mode=seen.grad_mode,
+        dtype=tensor.dtype,
+        layout=tensor.layout,
+        bit=tensor.bit,
+        data_of_tensor=is_of_tensor,
+        is_item=tensor.is_item,
+        copies=copies_in(chain, candidate.receiver, dict(seen.links)),
         is_sent=max_device_taint(members(seen.receiver)) >= DeviceTaint.GIVEN,
         param_taint=have_param_taint(members(seen.receiver)),
         evidence=evidence,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from typing import NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import Conversion
 from tonumpy.detectors.flow import sharing_of
 from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.possible_tensors import PossibleTensors
@@ -50,7 +50,7 @@ class Detector(NamedTuple):
     comes out that is wrong. `goes_deep`: what it has run answers for those that follow less far."""
 
     kind: str
-    find: Callable[[Search], list[Conversion] | list[ImplicitConversion]]
+    find: Callable[[Search], Sequence[Conversion]]
     gives_way: bool = False
     goes_deep: bool = False
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import SharedMemory
 from tonumpy.detectors.arguments import Facts, facts_of, made_of, spelt
+from tonumpy.detectors.memory import Sharing
 from tonumpy.detectors.registry import Search
 from tonumpy.detectors.shared_calls import OF_ARRAYS_ALONE, copies_in, side_of
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.summaries.driver import Observations, observe
-from tonumpy.engine.values.value_facts import evidence_in, may_be
+from tonumpy.engine.values.value_facts import may_be
 from tonumpy.engine.values.values import Symbol, Tensor, Value
 from tonumpy.text.candidates import Site
 from tonumpy.text.names import last_name
@@ -22,7 +23,7 @@ KIND = "memory"
 _MADE = Facts("tensor", True, False, False, None, None, None, True, False)
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[SharedMemory]:
     """Return those that surely share memory that is written on one side and read on the other, in the order of the
     sites."""
     if not search.sharers:
@@ -33,10 +34,9 @@ def find(search: Search) -> list[ImplicitConversion]:
     observed = observe(module, [*written, *methods]) if written else {}
     found = []
     for site in written:
-        conversion = _conversion(site, observed)
+        conversion = _conversion(site, observed, sharing)
         if conversion is not None:
-            tensor_written, array_written = sharing.of_tensors.get(site.call), sharing.of_arrays.get(site.call)
-            found.append(conversion._replace(tensor_written=tensor_written, array_written=array_written))
+            found.append(conversion)
     return found
 
 
@@ -45,7 +45,7 @@ def _methods(site: Site) -> list[ast.Call]:
     return [link.node for link in chain_of(site.call.args[0]).links if isinstance(link.node, ast.Call)]
 
 
-def _conversion(site: Site, observed: Observations) -> ImplicitConversion | None:
+def _conversion(site: Site, observed: Observations, sharing: Sharing) -> SharedMemory | None:
     """None where it is another function, or may not share what it is given."""
     call, seen = site.call, observed.get(id(site.call))
     side = side_of(call)
@@ -62,7 +62,8 @@ def _conversion(site: Site, observed: Observations) -> ImplicitConversion | None
         if known is None or known.on_cpu is False or copies_in(chain_of(call.args[0]), call.args[0], dict(links)):
             return None
         facts = known
-    return made_of(site, spelt(call.func), call, facts, seen, evidence_in(given))._replace(makes=side)
+    written = {"tensor_written": sharing.of_tensors.get(call), "array_written": sharing.of_arrays.get(call)}
+    return made_of(SharedMemory, site, spelt(call.func), call, facts, seen, given, makes=side, **written)
 
 
 def _is_of(function: Value, library: str) -> bool:

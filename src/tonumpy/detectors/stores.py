@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 
-from tonumpy.conversions import ImplicitConversion
-from tonumpy.detectors.arguments import as_refused, facts_of, made_by, made_of, spelt
+from tonumpy.conversions import ArgumentConversion
+from tonumpy.detectors.arguments import as_refused, facts_of, made_by, refused, spelt
 from tonumpy.detectors.consumers import EVERY, Refusal, consumer_of
 from tonumpy.detectors.mixtures import takes_array
 from tonumpy.detectors.possible_tensors import PossibleTensors
@@ -18,7 +18,7 @@ from tonumpy.detectors.registry import Search
 from tonumpy.detectors.shapes import may_be_a_tensor
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.engine.values.value_facts import evidence_in, members
+from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Tensor, Value, is_text
 from tonumpy.text import candidates
 from tonumpy.text.candidates import OperationSite
@@ -50,7 +50,7 @@ def _given(site: OperationSite) -> ast.expr | None:
     return statement.value if isinstance(statement, ast.Assign) and statement.targets == [site.node] else None
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[ArgumentConversion]:
     """Return the conversions that are at risk, if only without habits, in the order of the sites."""
     module = search.module
     if not (sites := find_stores(module.source, search.risks)):
@@ -61,16 +61,13 @@ def find(search: Search) -> list[ImplicitConversion]:
     return [each for each in judged if each is not None]
 
 
-def _judged(site: OperationSite, seen: Observation) -> ImplicitConversion | None:
+def _judged(site: OperationSite, seen: Observation) -> ArgumentConversion | None:
     node, given = _given(site), seen.arguments.positional
     refusal = _refusal_under(seen.receiver, given[0]) if len(given) == 2 else None
     facts = None if refusal is None else as_refused(facts_of(given[-1]), refusal)
     if node is None or refusal is None or facts is None or (refusal is EVERY and _is_number(given[-1])):
         return None  # as a column pandas keeps a tensor without dimensions, wherever it is (TNP206)
-    found = made_of(site, f"{spelt(site.node)} = ...", node, facts, seen, evidence_in(given[-1]))
-    found = found._replace(keeps_value=facts.is_sole and refusal.keeps_value and not refusal.error)
-    found = found._replace(never=refusal.error, later=refusal.later, errors=refusal.errors)
-    found = found._replace(words=refusal.words, takes_arrays=refusal.takes_arrays)
+    found = refused(site, f"{spelt(site.node)} = ...", node, given[-1], facts, refusal, seen)
     return found if found.never or found.risks or found.without_habits().risks else None
 
 

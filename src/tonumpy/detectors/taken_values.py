@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tonumpy.conversions import Container, ImplicitConversion, Taken
+from tonumpy.conversions import Container, TakenTensor
 from tonumpy.detectors.arguments import spelt
 from tonumpy.detectors.registry import Search
 from tonumpy.detectors.taken.places import find_taken
@@ -41,7 +41,6 @@ from tonumpy.engine.values.values import (
     is_number,
     is_text,
 )
-from tonumpy.findings import Confidence
 from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.syntax import walk
 
@@ -64,7 +63,7 @@ class _Given(NamedTuple):
     given: str
 
 
-def find(search: Search) -> list[ImplicitConversion]:
+def find(search: Search) -> list[TakenTensor]:
     """Return where a tensor is taken for values, in the order of the text; one for each place."""
     module, risks = search.module, search.risks
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
@@ -76,7 +75,7 @@ def find(search: Search) -> list[ImplicitConversion]:
     return [each for each in found if each is not None]
 
 
-def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[ImplicitConversion]:
+def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[TakenTensor]:
     node = site.call
     if isinstance(node, ast.Call):
         yield from _in_call(site, node, seen)
@@ -94,7 +93,7 @@ def _outcomes(library: str, text: str) -> dict[str, str]:
     return table().operations.get(library, {}).get(text, {})
 
 
-def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[ImplicitConversion]:
+def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[TakenTensor]:
     """A function by its full name, or a method of a library's object, or of one of Python's own."""
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     library = _library_of(receiver)
@@ -129,7 +128,7 @@ def _as_key(
     *,
     is_put: bool = False,
     is_not: bool = False,
-) -> Iterator[ImplicitConversion]:
+) -> Iterator[TakenTensor]:
     """By what stands as a key of a dict or set; `of_pairs`: what comes out where it is the first tensor in a tuple."""
     for at, each in enumerate(key.items or () if isinstance(key, Sequence) else ()):
         tensor = _tensor(each)
@@ -142,7 +141,7 @@ def _as_key(
 
 def _by_place(
     site: Site | OperationSite, call: ast.Call, seen: Observation, library: str, places: tuple[Place, ...]
-) -> Iterator[ImplicitConversion]:
+) -> Iterator[TakenTensor]:
     given = [*zip(call.args, seen.arguments.positional, strict=False)]
     if any(isinstance(node, ast.Starred) for node in call.args):
         given = []
@@ -157,7 +156,7 @@ def _by_place(
                     yield from _made(site, keyword.value, value_named, place.outcomes, library)
 
 
-def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[ImplicitConversion]:
+def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[TakenTensor]:
     """`frame["label"] == label`, on either side, and `label in seen`."""
     left, right, operator = seen.receiver, seen.arguments.positional[0], node.ops[0]
     if isinstance(operator, (ast.In, ast.NotIn)):
@@ -178,7 +177,7 @@ def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observat
             yield from _made(site, argument, other, _outcomes(library, text), library)
 
 
-def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[ImplicitConversion]:
+def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[TakenTensor]:
     key, *put = seen.arguments.positional
     owner = _as_given_in_sight(seen.receiver)
     if _is_dict(seen.receiver):  # one that is read has defaults, see places.py
@@ -200,7 +199,7 @@ def _made(
     is_not: bool = False,
     is_put: bool = False,
     is_part: bool = False,
-) -> Iterator[ImplicitConversion]:
+) -> Iterator[TakenTensor]:
     """True if a tensor is given for which the table has an outcome that nobody means."""
     held = _given(value) if outcomes else None
     if held is None and outcomes and library in WRITERS_OF_JSON:
@@ -209,23 +208,25 @@ def _made(
     if held is None or not word or _is_meant(held, word, library):
         return
     tensor = held.tensor
-    # The same object may be looked for under that key.
-    confidence: Confidence = "medium" if is_put else "high"
     is_whole = held.given == "number" and tensor.dimensions is None and library not in _OF_ONE
     tuples = (each for each in walk(site.call) if isinstance(each, ast.Tuple))
     is_of_tuple = is_part and not any(node in each.elts for each in tuples)
-    yield ImplicitConversion(
-        site,
-        spelt(site.call.func if isinstance(site.call, ast.Call) else site.call),
-        node,
-        chain_of(node),
-        tensor.certainty,
-        tensor.on_cpu,
+    yield TakenTensor(
+        site=site,
+        certainty=tensor.certainty,
+        chain=chain_of(node),
+        on_cpu=tensor.on_cpu,
         requires_grad=tensor.requires_grad,
-        of_items="tuple" if is_of_tuple else _HELD_IN.get(held.given),
-        keeps_value=False,
         evidence=tensor.evidence,
-        taken=Taken(word, "tensor" if is_whole else held.given, library, confidence, is_not),
+        function=spelt(site.call.func if isinstance(site.call, ast.Call) else site.call),
+        argument=node,
+        word=word,
+        given="tensor" if is_whole else held.given,
+        library=library,
+        # The same object may be looked for under that key.
+        sureness="medium" if is_put else "high",
+        is_not=is_not,
+        of_items="tuple" if is_of_tuple else _HELD_IN.get(held.given),
     )
 
 

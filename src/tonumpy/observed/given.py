@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tonumpy.conversions import Container, ImplicitConversion, Mixture
+from tonumpy.conversions import ArgumentConversion, Container, Mixture, MixtureKind
 from tonumpy.detectors.consumers import Consumer, converting_arguments
 from tonumpy.detectors.operator_sites import ORDER, Operands, operands_of
 from tonumpy.engine.interpreter.frame import Observation
@@ -122,25 +122,38 @@ def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
 
 
 def mixed_in(
-    site: OperationSite, sighting: Sighting, made: ImplicitConversion, seen: Observation | None
-) -> Iterator[ImplicitConversion]:
-    """`made` for the operand that is the tensor; nothing where that cannot be told. It keeps its value where the text
+    site: OperationSite, sighting: Sighting, made: ArgumentConversion, seen: Observation | None
+) -> Mixture | None:
+    """`made` for the operand that is the tensor; None where that cannot be told. It keeps its value where the text
     shows it to be a tensor: an array may come there at other times."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
-        return
+        return None
     names = {name for held in sighting.held for name, kind in held if kind == "itself"}
-    mixture, node = _index(operands, names) if operands.key is not None else _operator(site.node, operands, names)
+    kind, node = _index(operands, names) if operands.key is not None else _operator(site.node, operands, names)
     if node is None:
-        return
-    found = made._replace(argument=node, chain=chain_of(node), mixture=mixture)
-    if mixture in ("index", "equality"):  # these two ask for the device alone
-        found = found._replace(requires_grad=False, dtype=None, layout=None, bit=None)
-    keeps_value = mixture in ("index", "put into array") and is_surely_tensor(_value_of_operand(operands, node, seen))
-    yield found._replace(keeps_value=keeps_value)
+        return None
+    asks_for_all = kind not in ("index", "equality")  # these two ask for the device alone
+    return Mixture(
+        site=site,
+        certainty=made.certainty,
+        chain=chain_of(node),
+        on_cpu=made.on_cpu,
+        requires_grad=asks_for_all and made.requires_grad,
+        grad_mode=made.grad_mode,
+        dtype=made.dtype if asks_for_all else None,
+        layout=made.layout if asks_for_all else None,
+        bit=made.bit if asks_for_all else None,
+        function=made.function,
+        argument=node,
+        keeps_value=kind in ("index", "put into array") and is_surely_tensor(_value_of_operand(operands, node, seen)),
+        kind=kind,
+    )
 
 
-def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
+def _operator(
+    node: ast.expr | ast.AugAssign, operands: Operands, names: set[str]
+) -> tuple[MixtureKind, ast.expr | None]:
     left, right = operands.left, operands.right
     assert right is not None
     second = spelling_of(right) in names and spelling_of(left) not in names
@@ -156,7 +169,7 @@ def _operator(node: ast.expr | ast.AugAssign, operands: Operands, names: set[str
     return "tensor first", left
 
 
-def _index(operands: Operands, names: set[str]) -> tuple[Mixture, ast.expr | None]:
+def _index(operands: Operands, names: set[str]) -> tuple[MixtureKind, ast.expr | None]:
     """The mixture of what is put into an array, or of the index of one."""
     assert operands.key is not None
     parts = indices_of(operands.key)

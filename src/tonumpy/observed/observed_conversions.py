@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Conversion, MethodConversion
 from tonumpy.detectors.arguments import consumer_at, spelt
 from tonumpy.detectors.consumers import converting_arguments
 from tonumpy.detectors.lost_gradients import loses_gradient
@@ -41,7 +42,7 @@ class Seen(NamedTuple):
     `is_ruled`: the rules are asked; else `code`, `message` and `operations` are the whole of it.
     """
 
-    conversion: Conversion | ImplicitConversion | None
+    conversion: Conversion | None
     is_ruled: bool
     code: str
     message: str
@@ -53,7 +54,7 @@ class Seen(NamedTuple):
     @property
     def doubt(self) -> str:
         """Why no repair is offered, where it is not sure."""
-        if not isinstance(self.conversion, ImplicitConversion) or self.conversion.of_items:
+        if not isinstance(self.conversion, ArgumentConversion) or self.conversion.of_items:
             return ""
         told = quoted(self.conversion.argument) or "its argument"
         return f"; no fix, as the run has not shown whether {told} is the tensor or holds it"
@@ -106,21 +107,21 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
     found = [] if site is None else list(_implicit(module, site, sighting))
     if found:
         first, *others = (conversion for conversion, _ in found)
-        first = first._replace(others=tuple(others))
+        first = replace(first, others=tuple(others), keeps_value=all(each.keeps_value for each, _ in found))
         is_sure = all(is_sure for _, is_sure in found)
         return Seen(first, True, _code(site), "", (), span, sighting.observed, is_sure)
     return Seen(None, False, _code(site), _message(site, sighting), (), span, sighting.observed)
 
 
-def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> Conversion:
+def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> MethodConversion:
     observed, of_grad = sighting.observed, sighting.has("grad")
-    return Conversion(
-        candidate,
-        chain_of(candidate.receiver),
-        "tensor",
-        not sighting.has("device"),
-        of_grad or observed.is_fragile,
-        True if of_grad else None if observed.is_fragile else False,
+    return MethodConversion(
+        site=candidate,
+        certainty="tensor",
+        chain=chain_of(candidate.receiver),
+        on_cpu=not sighting.has("device"),
+        requires_grad=of_grad or observed.is_fragile,
+        grad_mode=True if of_grad else None if observed.is_fragile else False,
         dtype=_dtype(sighting),
         layout=_layout(sighting),
         bit=sighting.bit,
@@ -131,15 +132,17 @@ def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> C
 
 def _implicit(
     module: Module, site: Site | OperationSite, sighting: Sighting
-) -> Iterator[tuple[ImplicitConversion, bool]]:
+) -> Iterator[tuple[ArgumentConversion, bool]]:
     """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
     if isinstance(site, OperationSite):
         seen = observe(module, [site]).get(id(site.node))
-        for mixed in mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen):
-            callers = sighting.observed.stack
-            if mixed.mixture == "put into array" and callers and callers[0].row != sighting.spot.row:
-                # The object is of a library, whose `__setitem__` converts it, and no array.
-                mixed = mixed._replace(mixture=None, function=f"{mixed.function} = ...")
+        mixed = mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen)
+        callers = sighting.observed.stack
+        if mixed is not None and mixed.kind == "put into array" and callers and callers[0].row != sighting.spot.row:
+            # The object is of a library, whose `__setitem__` converts it, and no array.
+            found = _implicitly(site, mixed.argument, sighting)
+            yield replace(found, function=f"{found.function} = ...", keeps_value=mixed.keeps_value), True
+        elif mixed is not None:
             yield mixed, True
         return
     observation = observe(module, [site]).get(id(site.call))
@@ -154,26 +157,23 @@ def _implicit(
             keeps_value = consumer is not None and all(each.keeps_value for each in converting)
             keeps_value = keeps_value and is_known(site.call, given.node, observation)
             found = _implicitly(site, given.node, sighting)
-            yield found._replace(of_items=given.of_items, keeps_value=keeps_value), given.is_sure
+            yield replace(found, of_items=given.of_items, keeps_value=keeps_value), given.is_sure
 
 
-def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ImplicitConversion:
+def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ArgumentConversion:
     function = site.node if isinstance(site, OperationSite) else site.call.func
-    return ImplicitConversion(
-        site,
-        spelt(function),
-        node,  # type: ignore[arg-type]
-        chain_of(node),  # type: ignore[arg-type]
-        "tensor",
-        not sighting.has("device") and not sighting.has("mixed"),
-        False,
-        sighting.has("grad") or sighting.observed.is_fragile,
-        True if sighting.has("grad") else None if sighting.observed.is_fragile else False,
-        _dtype(sighting),
-        _layout(sighting),
-        sighting.bit,
-        of_items=None,
-        keeps_value=False,
+    return ArgumentConversion(
+        site=site,
+        certainty="tensor",
+        chain=chain_of(node),  # type: ignore[arg-type]
+        on_cpu=not sighting.has("device") and not sighting.has("mixed"),
+        requires_grad=sighting.has("grad") or sighting.observed.is_fragile,
+        grad_mode=True if sighting.has("grad") else None if sighting.observed.is_fragile else False,
+        dtype=_dtype(sighting),
+        layout=_layout(sighting),
+        bit=sighting.bit,
+        function=spelt(function),
+        argument=node,  # type: ignore[arg-type]
         errors=tuple((sort, _error(sighting)) for sort in "gd") if spelt(function).endswith("from_dlpack") else (),
     )
 

@@ -13,14 +13,14 @@ from tonumpy.detectors.receivers import infer
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import Project
 from tonumpy.findings import Caller, Finding, Observed, Position, SourceError
-from tonumpy.judgements import Judgement, judge_seen, span_of
+from tonumpy.judgements import Judgement, judge_seen
 from tonumpy.observed.observed_conversions import seen_in
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, What, together
-from tonumpy.pipeline import implicit_conversions, module_of
+from tonumpy.pipeline import argument_conversions, module_of
 from tonumpy.rehearsal.events import Event
 from tonumpy.rehearsal.frames import is_own, shown_path
 from tonumpy.rehearsal.spool import Run
-from tonumpy.text.candidates import ReturnSite, Site, call_span, is_in_row
+from tonumpy.text.candidates import ReturnSite, Site, is_in_row
 from tonumpy.text.noqa import suppress
 from tonumpy.text.reading import read_regular
 from tonumpy.text.source import Source
@@ -122,13 +122,11 @@ def _conversions(module: Module, settings: Settings, sites: Sites) -> Iterator[t
     """
     source = module.source
     for each in infer(module, sites.candidates, lambda: Sharing({}, {}), lambda _: False) if sites.candidates else ():
-        start = call_span(each.candidate, source)[0]
-        yield each.candidate.call, Place(source.filename, start, "did not run")
-    for other in implicit_conversions(module, settings):
+        yield each.site.call, Place(source.filename, each.span(source)[0], "did not run")
+    for other in argument_conversions(module, settings):
         if not isinstance(other.site, ReturnSite):
             what = f"`{other.function}`" if isinstance(other.site, Site) else "this"
-            start = span_of(other, source)[0]
-            yield other.site.call, Place(source.filename, start, f"{what} converted no tensor")
+            yield other.site.call, Place(source.filename, other.span(source)[0], f"{what} converted no tensor")
 
 
 _MOST_HELD = 20  # different ways in which a tensor came to one place

@@ -7,14 +7,12 @@ import signal
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tonumpy.conversions import ImplicitConversion
 from tonumpy.findings import Edit, Finding, Position
 from tonumpy.judgements import Judgement
 from tonumpy.observed.sighting import Sighting
 from tonumpy.pipeline import repair
 from tonumpy.rehearsal.process import Ended
 from tonumpy.repair.rewrite import apply_edits
-from tonumpy.text.candidates import OperationSite
 from tonumpy.text.source import Source
 
 _INTERRUPTS = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")}
@@ -57,11 +55,7 @@ class RepairedFile(NamedTuple):
         """From where to where the call, or the operation, now stands whose conversion was repaired."""
         conversion = judgement.conversion
         assert conversion is not None
-        if not isinstance(conversion, ImplicitConversion):
-            node = conversion.candidate.call
-        else:
-            site = conversion.site
-            node = site.node if isinstance(site, OperationSite) else site.call  # type: ignore[assignment]
+        node = conversion.site.call
         start, end = self.source.node_start(node), self.source.node_end(node)
         return self.moved(start), self.moved(end, is_end=True)
 

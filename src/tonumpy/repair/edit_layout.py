@@ -5,7 +5,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import Conversion, ImplicitConversion, MethodConversion
 from tonumpy.engine.values.dtypes import is_widened_safely
 from tonumpy.findings import Applicability, Edit, Fix, Position
 from tonumpy.repair.operations import (
@@ -34,9 +34,7 @@ class MisplacedError(Exception):
     """The text is not what ast's positions promise."""
 
 
-def plan_fix(
-    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source
-) -> Fix | None:
+def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> Fix | None:
     """The fix that performs a repair; without edits where its place in the text is not certain.
 
     None where there is nothing to perform.
@@ -59,28 +57,23 @@ def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, .
     return tuple(sorted(edit for operation in operations for edit in _edits(operation, source)))
 
 
-def _is_placed(conversion: Conversion | ImplicitConversion, source: Source) -> bool:
-    if isinstance(conversion, ImplicitConversion):
-        return conversion.site.string is None
-    return is_placed(conversion.candidate, source)
+def _is_placed(conversion: Conversion, source: Source) -> bool:
+    if isinstance(conversion, MethodConversion):
+        return is_placed(conversion.site, source)
+    return conversion.site.string is None
 
 
-def _applicability(
-    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], source: Source
-) -> Applicability:
+def _applicability(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> Applicability:
     if isinstance(conversion, ImplicitConversion):
-        keep_value = all(each.keeps_value for each in (conversion, *conversion.others))
-        return "safe" if keep_value and not _may_keep_objects(conversion.site.call) else "unsafe"
-    if _is_echoed(conversion.candidate, source):
+        return "safe" if conversion.keeps_value and not _may_keep_objects(conversion.site.call) else "unsafe"
+    if isinstance(conversion, MethodConversion) and _is_echoed(conversion.site, source):
         return "display-only"
     if _changes_what_is_read(conversion, operations, source):
         return "unsafe"
     return "unsafe" if conversion.certainty == "possible" else "safe"
 
 
-def _note(
-    conversion: Conversion | ImplicitConversion, operations: tuple[Operation, ...], applicability: Applicability
-) -> str:
+def _note(conversion: Conversion, operations: tuple[Operation, ...], applicability: Applicability) -> str:
     """The caveat of an unsafe repair: what it may change."""
     if applicability != "unsafe":
         return ""

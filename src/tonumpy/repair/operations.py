@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, Conversion, MethodConversion, SharedMemory, TakenTensor
 from tonumpy.engine.knowledge.chains import Chain, Link, Role
 from tonumpy.engine.names.bindings import defaults_of, names_in
 from tonumpy.findings import RepairStyle
@@ -171,9 +171,9 @@ def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
     return (*others.values(), *added)
 
 
-def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
+def complete_chain(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """The operations that complete the chain of a conversion, or add what it needs; none if it is complete."""
-    candidate, chain = conversion.candidate, conversion.chain
+    candidate, chain = conversion.site, conversion.chain
     if conversion.is_complete:
         return ()
     forced = force(conversion, style)
@@ -193,31 +193,31 @@ def complete_chain(conversion: Conversion, style: RepairStyle) -> tuple[Operatio
     return (AddLinks(numpy, ("cpu",)),)
 
 
-def _add_needed(conversion: Conversion) -> tuple[Operation, ...]:
+def _add_needed(conversion: MethodConversion) -> tuple[Operation, ...]:
     """The links that are not proved to be needless."""
     chain, needed = conversion.chain, _needed(conversion)
     if chain.detach is not None and chain.detach.role is Role.DATA and not conversion.data_of_tensor:
         proved = conversion.as_proved()  # it may be the `.data` of something else
         if proved.requires_grad is not False and proved.grad_mode is not False:
             needed = ("detach", *needed)
-    before = conversion.candidate.attribute
+    before = conversion.site.attribute
     if needed == ("detach",) and chain.cpu is not None and chain.cpu.attribute is not None:
-        is_early = _is_on_the_same_tensor(chain.cpu, chain, conversion.candidate.receiver)
+        is_early = _is_on_the_same_tensor(chain.cpu, chain, conversion.site.receiver)
         before = chain.cpu.attribute if is_early else before
     return (AddLinks(before, needed),) if needed else ()
 
 
-def _needed(conversion: Conversion | ImplicitConversion) -> tuple[str, ...]:
+def _needed(conversion: Conversion) -> tuple[str, ...]:
     """The links that are needed: callers and habits are no proof that one is not."""
     proved = conversion.as_proved()
     wanted = (("detach", proved.grad_is_proved), ("cpu", proved.device_is_proved))
     return tuple(method for method, is_proved in wanted if not is_proved)
 
 
-def detach_first(conversion: Conversion, _: RepairStyle = "links") -> tuple[Operation, ...]:
+def detach_first(conversion: MethodConversion, _: RepairStyle = "links") -> tuple[Operation, ...]:
     """The operations that move `.detach()` from after `.cpu()` to before it; none if the two may be of different
     tensors."""
-    candidate, chain = conversion.candidate, conversion.chain
+    candidate, chain = conversion.site, conversion.chain
     cpu, detach = chain.cpu, chain.detach
     if cpu is None or detach is None or detach not in chain.after(cpu) or cpu.attribute is None:
         return ()
@@ -229,13 +229,13 @@ def detach_first(conversion: Conversion, _: RepairStyle = "links") -> tuple[Oper
     return (RemoveLink(detach.node), AddLinks(cpu.attribute, ("detach",)))
 
 
-def end_sharing(conversion: Conversion | ImplicitConversion, _: RepairStyle) -> tuple[Operation, ...]:
+def end_sharing(conversion: MethodConversion | SharedMemory, _: RepairStyle) -> tuple[Operation, ...]:
     """The operations that end the sharing of memory between an array and a tensor of which one is made of the other."""
-    makes_tensor = isinstance(conversion, ImplicitConversion) and conversion.makes == "tensor"
-    return (AddCopy(conversion.call, "clone" if makes_tensor else "copy"),)
+    makes_tensor = isinstance(conversion, SharedMemory) and conversion.makes == "tensor"
+    return (AddCopy(conversion.site.call, "clone" if makes_tensor else "copy"),)
 
 
-def convert_arguments(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+def convert_arguments(conversion: ArgumentConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """The operations for all of the call's arguments that need one; none if one of them has none."""
     found = [
         convert_argument(each, style) if each.takes_arrays and not each.of_items else ()
@@ -244,7 +244,7 @@ def convert_arguments(conversion: ImplicitConversion, style: RepairStyle) -> tup
     return tuple(operation for each in found for operation in each) if all(found) else ()
 
 
-def convert_argument(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+def convert_argument(conversion: ArgumentConversion | TakenTensor, style: RepairStyle) -> tuple[Operation, ...]:
     """The operations that make an array of an argument before it is given away."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links
     if cast is None or _may_be_default(argument, conversion.site.scopes):
@@ -279,9 +279,9 @@ def _decides(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def force(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
+def force(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
-    call = conversion.candidate.call
+    call = conversion.site.call
     return (Force(call),) if style == "force" and _can_force(call) else ()
 
 

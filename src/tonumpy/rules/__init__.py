@@ -27,9 +27,7 @@ class Rule(NamedTuple):
     itself is short.
 
     `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
-    Rules that judge receivers, of `.numpy()`, are given a Conversion; those of arguments, operations, or memory that
-    is shared by other calls, an ImplicitConversion.
-    So are those of what reads a copy too early, of masks that are none, and of tensors that are taken for values.
+    A rule is given what the detectors of the kinds that it judges find (see conversions.py).
     Those that judge runs are told of by a rehearsal alone, and `check` and `repair` are not asked.
     Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
     `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or

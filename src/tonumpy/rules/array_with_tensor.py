@@ -64,11 +64,10 @@ require grad.
 
 import ast
 
-from tonumpy.conversions import ALWAYS_WRONG, ImplicitConversion
+from tonumpy.conversions import Mixture
 from tonumpy.findings import RepairStyle
 from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.repair.operations import Operation, convert_argument
-from tonumpy.text.candidates import OperationSite
 
 CODE = "TNP108"
 ON_BY_DEFAULT = True
@@ -81,49 +80,47 @@ _SYMBOLS = {
 }  # fmt: skip
 
 
-def check(conversion: ImplicitConversion) -> str | None:
-    assert conversion.mixture is not None
-    is_put = conversion.mixture in ("put into tensor", "put into array")
+def check(conversion: Mixture) -> str | None:
+    is_put = conversion.kind in ("put into tensor", "put into array")
     code = f"`{conversion.function}{' = ...' if is_put else ''}`"
-    if conversion.mixture == "put into tensor":
+    if conversion.kind == "put into tensor":
         return f"{code}: assigning an ndarray into a Tensor always raises TypeError; wrap it in `torch.from_numpy()`"
-    if conversion.mixture in ALWAYS_WRONG:
-        outcome = "is always `True`" if conversion.mixture == "difference" else "always raises TypeError"
+    if conversion.is_always_wrong:
+        outcome = "is always `True`" if conversion.kind == "difference" else "always raises TypeError"
         return f"{code}: `{_operands(conversion)}` {outcome}{_for_training(conversion)}"
-    what = "converts its index, " if conversion.mixture == "index" else "converts "
+    what = "converts its index, " if conversion.kind == "index" else "converts "
     advice = _for_training(conversion) or ("" if repair(conversion, "links") else f"; {CONVERT}")
     if not conversion.risks:
         return None
     told = argument_at_risk(conversion)
-    if conversion.mixture == "index":
+    if conversion.kind == "index":
         told += ", and one of one element loses its axis"
-    if conversion.mixture == "equality":  # torch does it, and without asking NumPy
+    if conversion.kind == "equality":  # torch does it, and without asking NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"
 
 
-def brief(conversion: ImplicitConversion) -> str:
+def brief(conversion: Mixture) -> str:
     code = f"`{conversion.function}`"
-    if conversion.mixture == "put into tensor":
+    if conversion.kind == "put into tensor":
         return f"{code} assigns an ndarray into a Tensor: TypeError"
-    if conversion.mixture == "difference":
+    if conversion.kind == "difference":
         return f"{code} is always True: `{_operands(conversion)}`"
-    if conversion.mixture in ALWAYS_WRONG:
+    if conversion.is_always_wrong:
         return f"{code} is `{_operands(conversion)}`: TypeError"
-    if conversion.mixture == "equality":
+    if conversion.kind == "equality":
         return f"{code} compares with {argument_briefly(conversion, 'RuntimeError')}"
     return f"{code} converts {argument_briefly(conversion)}"
 
 
-def _for_training(conversion: ImplicitConversion) -> str:
+def _for_training(conversion: Mixture) -> str:
     if not conversion.would_cut_gradient:
         return ""
     return f"; {used_in_torch(conversion)}: wrap the array in `torch.from_numpy()`"
 
 
-def _operands(conversion: ImplicitConversion) -> str:
+def _operands(conversion: Mixture) -> str:
     """The operator between the types of its operands: "ndarray * Tensor"."""
-    assert isinstance(conversion.site, OperationSite)
     node = conversion.site.node
     if isinstance(node, ast.Compare):
         symbol = _SYMBOLS[type(node.ops[0])]
@@ -132,9 +129,9 @@ def _operands(conversion: ImplicitConversion) -> str:
     return f"ndarray {_SYMBOLS[type(node.op)]}{'=' if isinstance(node, ast.AugAssign) else ''} Tensor"
 
 
-def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+def repair(conversion: Mixture, style: RepairStyle) -> tuple[Operation, ...]:
     statement = conversion.site.statement
-    if conversion.mixture == "put into tensor" or conversion.would_cut_gradient:
+    if conversion.kind == "put into tensor" or conversion.would_cut_gradient:
         return ()
     if isinstance(statement, ast.AugAssign) and statement.target is conversion.argument:
         return ()

@@ -42,7 +42,7 @@ Safe where the value is proved or likely to be a torch tensor. Unsafe (`--unsafe
 and torch is merely the only array framework of the module: your own class may have a method `numpy` and no `.detach()`.
 """
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.detectors.completeness import Complete
 from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.findings import RepairStyle
@@ -59,24 +59,24 @@ def concerns(complete: Complete) -> list[Candidate]:
     return [each for each in complete.candidates if transformed_around(complete.source, each.scopes, each.call)]
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     chain, transform = conversion.chain, conversion.transformed
     if transform is not None and OF_GRAD not in conversion.errors_made_good:
         place = f"within `{transform.name}` (line {transform.row})"
         return f"`.numpy()` on {subject(conversion)} {place}: raises RuntimeError, and no link helps; convert outside"
-    if conversion.candidate.is_forced or chain.detach or chain.cpu:
+    if conversion.site.is_forced or chain.detach or chain.cpu:
         return None
     if not (conversion.may_raise_by_grad or conversion.may_raise_by_device):
         return None
     return f"`.numpy()` on {at_risk(conversion)}{lost(conversion)}"
 
 
-def brief(conversion: Conversion) -> str:
+def brief(conversion: MethodConversion) -> str:
     transform = conversion.transformed
     if transform is not None and OF_GRAD not in conversion.errors_made_good:
         return f"`.numpy()` on a tensor within `{transform.name}` (line {transform.row}): RuntimeError"
     return f"`.numpy()` on {at_risk_briefly(conversion)}"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
     return () if conversion.transformed is not None else complete_chain(conversion, style)

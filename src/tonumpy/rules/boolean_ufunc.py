@@ -44,14 +44,11 @@ There is no fix: call torch's function of the same name where all that it is giv
 before the ufunc where an array is wanted.
 """
 
-from operator import attrgetter
-
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import FalseMask
 
 CODE = "TNP205"
 ON_BY_DEFAULT = True
 JUDGES = ("masks",)
-confidence = attrgetter("confidence_of_mask")
 
 _OUTCOMES = {
     "refused": ("torch fills and selects by no such mask, and raises RuntimeError", "RuntimeError as a mask"),
@@ -63,15 +60,13 @@ _OUTCOMES = {
 }
 
 
-def check(conversion: ImplicitConversion) -> str | None:
-    if not conversion.mask:
-        return None
+def check(conversion: FalseMask) -> str:
     likely = "" if conversion.certainty == "tensor" else "likely "
-    outcome, _ = _OUTCOMES[conversion.mask]
+    outcome, _ = _OUTCOMES[conversion.use]
     what = f"`{conversion.function}` of a {likely}tensor gives a tensor of uint8, not of bool: {outcome}"
     return f"{what}; call torch's own function, or convert the tensor before"
 
 
-def brief(conversion: ImplicitConversion) -> str:
-    outcome = _OUTCOMES[conversion.mask][1] if conversion.mask else ""
+def brief(conversion: FalseMask) -> str:
+    outcome = _OUTCOMES[conversion.use][1]
     return f"`{conversion.function}` of a tensor gives uint8, not bool: {outcome}"

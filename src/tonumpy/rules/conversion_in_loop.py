@@ -40,7 +40,7 @@ import ast
 from collections.abc import Iterator
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.text.syntax import walk
 from tonumpy.text.tree_paths import path_to
 
@@ -50,20 +50,20 @@ concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     if not conversion.is_item or conversion.certainty == "possible":
         return None
-    used = {node.id for node in ast.walk(conversion.candidate.receiver) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(conversion.site.receiver) if isinstance(node, ast.Name)}
     if used.isdisjoint(_loop_variables(conversion)):
         return None
     return "`.numpy()` called per element in a loop; convert the whole tensor once, before the loop"
 
 
-def _loop_variables(conversion: Conversion) -> Iterator[str]:
+def _loop_variables(conversion: MethodConversion) -> Iterator[str]:
     """The names that change with the loops and comprehensions around a conversion, within its function."""
-    candidate = conversion.candidate
+    site = conversion.site
     targets = list[ast.expr]()
-    for node in path_to(candidate.scopes[-1], candidate.call):
+    for node in path_to(site.scopes[-1], site.call):
         if isinstance(node, (ast.For, ast.AsyncFor)):
             targets.append(node.target)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):

@@ -39,7 +39,7 @@ Safe: reported only where the object before `.data` is proved to be a tensor.
 import ast
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.engine.knowledge.chains import Role
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import DataToDetach, Operation
@@ -50,14 +50,14 @@ concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     detach = conversion.chain.detach
     if detach is None or detach.role is not Role.DATA or not conversion.data_of_tensor:
         return None
     return "`.data` before `.numpy()` bypasses autograd's checks; use `.detach()`"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     detach = conversion.chain.detach
     assert detach is not None
     assert isinstance(detach.node, ast.Attribute)

@@ -39,7 +39,7 @@ Safe. Not offered where the links in between may lead to another object than the
 
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.repair.operations import detach_first
 
 CODE = "TNP302"
@@ -49,7 +49,7 @@ confidence = attrgetter("confidence_of_kind")
 repair = detach_first
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     if conversion.certainty == "possible" or conversion.grad_mode is False or not detach_first(conversion):
         return None
     return "`.cpu()` before `.detach()` records a useless copy in the autograd graph; detach first"

@@ -74,7 +74,7 @@ has no gradient, and the model would not train. The message names torch's own fu
 
 import ast
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import ArgumentConversion
 from tonumpy.findings import RepairStyle
 from tonumpy.phrases import CONVERT, argument_at_risk, argument_briefly, used_in_torch
 from tonumpy.related import of_argument
@@ -86,7 +86,7 @@ JUDGES = ("arguments",)
 related = of_argument
 
 
-def check(conversion: ImplicitConversion) -> str | None:
+def check(conversion: ArgumentConversion) -> str | None:
     if conversion.never:
         return _always_raises(conversion)
     if not conversion.risks:
@@ -97,17 +97,17 @@ def check(conversion: ImplicitConversion) -> str | None:
     return f"`{conversion.function}` {converts} {argument_at_risk(conversion)}{more}{_advice(conversion)}"
 
 
-def brief(conversion: ImplicitConversion) -> str:
+def brief(conversion: ArgumentConversion) -> str:
     if conversion.never:
         return f"`{conversion.function}` fails for every tensor: `{conversion.never}`"
     return f"`{conversion.function}` converts {argument_briefly(conversion)}"
 
 
-def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+def repair(conversion: ArgumentConversion, style: RepairStyle) -> tuple[Operation, ...]:
     return () if conversion.would_cut_gradient else convert_arguments(conversion, style)
 
 
-def _always_raises(conversion: ImplicitConversion) -> str:
+def _always_raises(conversion: ArgumentConversion) -> str:
     is_call = isinstance(conversion.site.call, ast.Call)
     cure = "" if conversion.takes_arrays or not is_call else "; pass `.tolist()` or `.item()`"
     what = f"a {conversion.of_items} of tensors" if conversion.of_items else "a tensor"
@@ -116,7 +116,7 @@ def _always_raises(conversion: ImplicitConversion) -> str:
     return f"`{conversion.function}` is passed {what}, which always raises `{conversion.never}`{when}{words}{cure}"
 
 
-def _advice(conversion: ImplicitConversion) -> str:
+def _advice(conversion: ArgumentConversion) -> str:
     if repair(conversion, "links"):
         return ""
     if not conversion.takes_arrays:

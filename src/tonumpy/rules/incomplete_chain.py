@@ -39,7 +39,7 @@ As for TNP101: safe where the value is proved or likely to be a torch tensor, un
 TNP104. There is no fix where the code catches the error and converts in another way.
 """
 
-from tonumpy.conversions import Conversion, ImplicitConversion
+from tonumpy.conversions import ArgumentConversion, MethodConversion
 from tonumpy.detectors.completeness import Complete, has_complete_chain
 from tonumpy.findings import Confidence, RepairStyle
 from tonumpy.phrases import subject
@@ -56,9 +56,9 @@ def concerns(complete: Complete) -> list[Candidate]:
     return [candidate for candidate in complete.candidates if not has_complete_chain(candidate)]
 
 
-def check(conversion: Conversion | ImplicitConversion) -> str | None:
+def check(conversion: MethodConversion | ArgumentConversion) -> str | None:
     links, wanted = _missing(conversion)
-    if isinstance(conversion, ImplicitConversion):
+    if isinstance(conversion, ArgumentConversion):
         is_known = conversion.certainty == "tensor" or conversion.confidence != "low"
         if not links or not conversion.risks or not is_known:
             return None
@@ -68,27 +68,27 @@ def check(conversion: Conversion | ImplicitConversion) -> str | None:
     return f"`.numpy()` without {links} on {subject(conversion)}: strict mode requires {wanted}"
 
 
-def brief(conversion: Conversion | ImplicitConversion) -> str:
+def brief(conversion: MethodConversion | ArgumentConversion) -> str:
     links, wanted = _missing(conversion)
-    what = "`.numpy()`" if isinstance(conversion, Conversion) else f"`{conversion.function}` of a tensor"
+    what = "`.numpy()`" if isinstance(conversion, MethodConversion) else f"`{conversion.function}` of a tensor"
     return f"{what} without {links}: strict mode requires {wanted}"
 
 
-def _missing(conversion: Conversion | ImplicitConversion) -> tuple[str, str]:
+def _missing(conversion: MethodConversion | ArgumentConversion) -> tuple[str, str]:
     """The links that are missing, and the word for them."""
     chain = conversion.chain
     missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
     return " and ".join(f"`{name}`" for name in missing), "both" if len(missing) > 1 else "it"
 
 
-def confidence(conversion: Conversion | ImplicitConversion) -> Confidence:
-    return conversion.confidence_of_kind if isinstance(conversion, Conversion) else conversion.confidence
+def confidence(conversion: MethodConversion | ArgumentConversion) -> Confidence:
+    return conversion.confidence_of_kind if isinstance(conversion, MethodConversion) else conversion.confidence
 
 
-def repair(conversion: Conversion | ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
+def repair(conversion: MethodConversion | ArgumentConversion, style: RepairStyle) -> tuple[Operation, ...]:
     """The links to add; none where a handler converts in another way, which may give something else."""
-    if isinstance(conversion, Conversion) and conversion.errors_made_good:
+    if isinstance(conversion, MethodConversion) and conversion.errors_made_good:
         return ()
-    if isinstance(conversion, ImplicitConversion):
+    if isinstance(conversion, ArgumentConversion):
         return convert_arguments(conversion, style)
     return complete_chain(conversion, style)

@@ -49,7 +49,7 @@ A function that torch lacks needs a `torch.autograd.Function` with its own `back
 There is no fix: only you know which torch functions replace the NumPy code.
 """
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.detectors.completeness import Complete
 from tonumpy.findings import Confidence
 from tonumpy.phrases import without_gradient
@@ -60,10 +60,10 @@ CODE = "TNP203"
 ON_BY_DEFAULT = True
 
 
-def confidence(conversion: Conversion) -> Confidence:
+def confidence(conversion: MethodConversion) -> Confidence:
     """The confidence that it is a tensor; medium if functions of the module hand its array on, which are known by
     name."""
-    function, row = conversion.candidate.scopes[-1], conversion.trained_in
+    function, row = conversion.site.scopes[-1], conversion.trained_in
     is_elsewhere = row is not None and isinstance(function, FUNCTIONS) and not is_in_row(function, row)
     of_kind = conversion.confidence_of_kind
     return "medium" if is_elsewhere and of_kind == "high" else of_kind
@@ -73,13 +73,13 @@ def concerns(complete: Complete) -> list[Candidate]:
     return [candidate for candidate in complete.candidates if complete.loses_gradient(candidate) is not None]
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     if conversion.trained_in is None or conversion.chain.detach is None:
         return None
     cut = f"`{conversion.chain.detach.words}` cuts the gradient"
     return f"{cut}: {without_gradient(conversion)}; compute the loss with torch"
 
 
-def brief(conversion: Conversion) -> str:
+def brief(conversion: MethodConversion) -> str:
     detach = conversion.chain.detach
     return f"`{detach.words}` cuts the gradient of the loss in line {conversion.trained_in}" if detach else ""

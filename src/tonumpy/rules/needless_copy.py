@@ -40,7 +40,7 @@ Safe: the array keeps its own memory and values. Not offered where an in-place m
 import ast
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import Operation, RemoveLink
 
@@ -50,7 +50,7 @@ concerns = attrgetter("candidates")
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     found = _needless(conversion)
     if found is None:
         return None
@@ -59,12 +59,12 @@ def check(conversion: Conversion) -> str | None:
     return f"`.{_name(call)}()` {place} `.numpy()` is a needless second copy: {reason} has already copied"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     found = _needless(conversion)
     return (RemoveLink(found[0]),) if found else ()
 
 
-def _needless(conversion: Conversion) -> tuple[ast.Call, str] | None:
+def _needless(conversion: MethodConversion) -> tuple[ast.Call, str] | None:
     """The call to leave out, and what makes a copy besides."""
     if not conversion.copies:
         return None
@@ -80,16 +80,16 @@ def _needless(conversion: Conversion) -> tuple[ast.Call, str] | None:
     return None
 
 
-def _copy_after(conversion: Conversion) -> ast.Call | None:
+def _copy_after(conversion: MethodConversion) -> ast.Call | None:
     """`x.numpy().copy()`."""
-    call = conversion.candidate.call
-    for node in ast.walk(conversion.candidate.statement):
+    call = conversion.site.call
+    for node in ast.walk(conversion.site.statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value is call:
             return node if node.func.attr == "copy" and not node.args and not node.keywords else None
     return None
 
 
-def _writes_in_place(conversion: Conversion) -> bool:
+def _writes_in_place(conversion: MethodConversion) -> bool:
     return any(link.attribute is not None and link.attribute.attr.endswith("_") for link in conversion.chain.links)
 
 

@@ -35,7 +35,7 @@ def weights(model: torch.nn.Linear):
 As for TNP101: safe where the value is proved or likely to be a torch tensor, unsafe otherwise.
 """
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.phrases import at_risk, at_risk_briefly
 from tonumpy.repair.operations import complete_chain
 
@@ -44,11 +44,11 @@ ON_BY_DEFAULT = True
 repair = complete_chain
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     chain = conversion.chain
     if conversion.transformed is not None:  # TNP101 tells that no link helps
         return None
-    if conversion.candidate.is_forced or not chain.detach or not conversion.may_raise_by_device:
+    if conversion.site.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None
     undone = chain.undoes_cpu
     lacking = f"`{chain.detach.words}` without `.cpu()` before `.numpy()`"
@@ -56,7 +56,7 @@ def check(conversion: Conversion) -> str | None:
     return f"{what} on {at_risk(conversion)}"
 
 
-def brief(conversion: Conversion) -> str:
+def brief(conversion: MethodConversion) -> str:
     undone = conversion.chain.undoes_cpu
     what = f"`{undone.words}` before `.numpy()`" if undone else "`.numpy()` without `.cpu()`"
     return f"{what} on {at_risk_briefly(conversion)}"

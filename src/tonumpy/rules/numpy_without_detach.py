@@ -40,7 +40,7 @@ As for TNP101: safe where the value is proved or likely to be a torch tensor, un
 
 import ast
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.engine.knowledge.chains import Link, Role
 from tonumpy.phrases import at_risk, at_risk_briefly, lost
 from tonumpy.repair.operations import complete_chain
@@ -50,11 +50,11 @@ ON_BY_DEFAULT = True
 repair = complete_chain
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     chain = conversion.chain
     if conversion.transformed is not None:  # TNP101 tells that no link helps
         return None
-    if conversion.candidate.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
+    if conversion.site.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
     undone = chain.undoes_detach
     if undone is None:
@@ -63,13 +63,13 @@ def check(conversion: Conversion) -> str | None:
     return f"{told}; `.numpy()` on {at_risk(conversion)}{where}{lost(conversion)}"
 
 
-def brief(conversion: Conversion) -> str:
+def brief(conversion: MethodConversion) -> str:
     undone = conversion.chain.undoes_detach
     what = f"`{undone.words}` before `.numpy()`" if undone else "`.numpy()` without `.detach()`"
     return f"{what} on {at_risk_briefly(conversion)}"
 
 
-def _undoing(link: Link, conversion: Conversion) -> str:
+def _undoing(link: Link, conversion: MethodConversion) -> str:
     """The link that brings a grad again, and how: by itself, or by what it is given."""
     if link.role is Role.GRAD:
         return f"`{link.words}` {'undoes' if conversion.requires_grad else 'can undo'} the detach"

@@ -59,9 +59,8 @@ elsewhere: convert each before it is added.
 
 import ast
 from collections.abc import Sequence
-from operator import attrgetter
 
-from tonumpy.conversions import ImplicitConversion
+from tonumpy.conversions import TakenTensor
 from tonumpy.detectors.taken.table import WRITERS_OF_JSON
 from tonumpy.detectors.taken.words import said
 from tonumpy.findings import RepairStyle
@@ -72,7 +71,6 @@ from tonumpy.text.syntax import statements_of
 CODE = "TNP206"
 ON_BY_DEFAULT = True
 JUDGES = ("taken",)
-confidence = attrgetter("confidence_of_taken")
 
 _ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().cpu().numpy()`"
 
@@ -90,28 +88,23 @@ def _goes_through(call: ast.AST) -> bool:
     return isinstance(call, ast.Call) and last_name(call.func) in _OF_ITEMS
 
 
-def check(conversion: ImplicitConversion) -> str | None:
-    taken = conversion.taken
-    if taken is None:
-        return None
+def check(conversion: TakenTensor) -> str:
     likely = "" if conversion.certainty == "tensor" else "likely "
     what = f"a {conversion.of_items} of {likely}tensors" if conversion.of_items else f"a {likely}tensor"
     advice = "" if repair(conversion, "links") else f"; {_ADVICE}"
-    outcome = said(taken.word, taken.library, conversion.function, is_not=taken.is_not)
+    outcome = said(conversion.word, conversion.library, conversion.function, is_not=conversion.is_not)
     return f"`{conversion.function}` takes {what} for values: {outcome}{advice}"
 
 
-def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    taken = conversion.taken
-    assert taken is not None
+def repair(conversion: TakenTensor, style: RepairStyle) -> tuple[Operation, ...]:
     if conversion.of_items:
         return ()
-    if taken.library in ("builtins", "collections", "statistics", *WRITERS_OF_JSON):
-        is_whole = taken.given != "number" or _goes_through(conversion.site.call)
+    if conversion.library in ("builtins", "collections", "statistics", *WRITERS_OF_JSON):
+        is_whole = conversion.given != "number" or _goes_through(conversion.site.call)
         if not is_whole and _has_several(conversion.argument, conversion.site.scopes):
             return ()  # `.item()` would raise
         return (Convert(conversion.argument, (), forced=False, method="tolist" if is_whole else "item"),)
-    if taken.given == "number":
+    if conversion.given == "number":
         return (Convert(conversion.argument, (), forced=False, method="item"),)
     return convert_argument(conversion, style)
 

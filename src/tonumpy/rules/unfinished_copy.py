@@ -52,8 +52,8 @@ Safe: it says `non_blocking=False`, and the copy waits for itself.
 
 import ast
 
-from tonumpy.conversions import ImplicitConversion
-from tonumpy.findings import Confidence, Ground, RepairStyle
+from tonumpy.conversions import EarlyRead
+from tonumpy.findings import Ground, RepairStyle
 from tonumpy.repair.operations import MakeFalse, Operation
 
 CODE = "TNP204"
@@ -61,41 +61,26 @@ ON_BY_DEFAULT = True
 JUDGES = ("copies",)
 
 
-def confidence(conversion: ImplicitConversion) -> Confidence:
-    """High where the tensor is on a device in sight, and nothing out of sight may have waited since."""
-    return "high" if conversion.copied is not None and conversion.copied.is_sure else "medium"
-
-
-def check(conversion: ImplicitConversion) -> str | None:
-    copied = conversion.copied
-    if copied is None:
-        return None
-    call, read = copied.call, conversion.argument
-    method = copied.method_of(read)
+def check(conversion: EarlyRead) -> str:
+    copy, method = conversion.copy, conversion.method
     what = "this reads" if method is None else f"`.{method.attr}()` reads"
-    where = "" if call.lineno == read.lineno else f" of line {call.lineno}"
+    where = "" if copy.lineno == conversion.argument.lineno else f" of line {copy.lineno}"
     return f"{what} what `{conversion.function}`{where} may still be copying: wrong values on a busy GPU"
 
 
-def brief(conversion: ImplicitConversion) -> str:
-    copied = conversion.copied
-    if copied is None:
-        return ""
-    method = copied.method_of(conversion.argument)
-    what = "reads" if method is None else f"`.{method.attr}()` reads"
-    return f"{what} a tensor that line {copied.call.lineno} may still be copying: wrong values on a busy GPU"
+def brief(conversion: EarlyRead) -> str:
+    what = "reads" if conversion.method is None else f"`.{conversion.method.attr}()` reads"
+    return f"{what} a tensor that line {conversion.copy.lineno} may still be copying: wrong values on a busy GPU"
 
 
-def repair(conversion: ImplicitConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    assert conversion.copied is not None
-    call = conversion.copied.call
-    by_name = [each.value for each in call.keywords if each.arg == "non_blocking"]
-    asked = (*by_name, *call.args[-1:])[0]
+def repair(conversion: EarlyRead, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+    copy = conversion.copy
+    by_name = [each.value for each in copy.keywords if each.arg == "non_blocking"]
+    asked = (*by_name, *copy.args[-1:])[0]
     is_plain = isinstance(asked, ast.Constant) and asked.value is True
     return (MakeFalse(asked, "non_blocking"),) if is_plain else ()
 
 
-def related(conversion: ImplicitConversion, filename: str) -> tuple[Ground, ...]:
-    assert conversion.copied is not None
+def related(conversion: EarlyRead, filename: str) -> tuple[Ground, ...]:
     message = "starts a copy and does not wait for it"
-    return (Ground("code", "memory", "", message, filename, conversion.copied.call.lineno),)
+    return (Ground("code", "memory", "", message, filename, conversion.copy.lineno),)

@@ -43,7 +43,7 @@ Safe: where the conversion did not raise, the added link returns the tensor itse
 import re
 from operator import attrgetter
 
-from tonumpy.conversions import LINKS_OF_BIT, Conversion
+from tonumpy.conversions import LINKS_OF_BIT, MethodConversion
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import AddLinks, Operation, force
 from tonumpy.rules import concerns_named
@@ -55,13 +55,13 @@ concerns = concerns_named(_NAMED)
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
-    if conversion.bit is None or conversion.candidate.is_forced:
+def check(conversion: MethodConversion) -> str | None:
+    if conversion.bit is None or conversion.site.is_forced:
         return None
     return f"`.numpy()` on a tensor with its {conversion.bit} bit set: {_outcome(conversion)}"
 
 
-def _outcome(conversion: Conversion) -> str:
+def _outcome(conversion: MethodConversion) -> str:
     """An error in any case where the bit is set on the CPU: a copy from a GPU clears it."""
     cpu = conversion.chain.cpu
     is_set_there = cpu is not None and any(re.search(_NAMED, link.words) for link in conversion.chain.after(cpu))
@@ -72,6 +72,6 @@ def _outcome(conversion: Conversion) -> str:
     return f"raises RuntimeError, unless `{cpu.words}` copied it from a GPU and so cleared the bit"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:
-    links = AddLinks(conversion.candidate.attribute, (LINKS_OF_BIT[conversion.bit or ""],))
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
+    links = AddLinks(conversion.site.attribute, (LINKS_OF_BIT[conversion.bit or ""],))
     return force(conversion, style) or (links,)

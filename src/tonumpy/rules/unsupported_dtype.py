@@ -49,7 +49,7 @@ has no such method for packed dtypes such as `float4_e2m1fn_x2`.
 
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.engine.values.dtypes import is_choice, link_of_dtype, may_lack
 from tonumpy.findings import RepairStyle
 from tonumpy.phrases import dtype_chosen, lacking_choices
@@ -62,7 +62,7 @@ concerns = concerns_named(r"bfloat16|float8|float4|complex32|chalf|quantize_per_
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     dtype = conversion.dtype
     if not may_lack(dtype):
         return None
@@ -72,7 +72,7 @@ def check(conversion: Conversion) -> str | None:
     return f"`.numpy()` on {what}, which NumPy lacks: always raises TypeError"
 
 
-def brief(conversion: Conversion) -> str:
+def brief(conversion: MethodConversion) -> str:
     dtype = conversion.dtype
     if is_choice(dtype):
         return f"`.numpy()` on a tensor of a chosen dtype, maybe {lacking_choices(dtype)}: TypeError"
@@ -80,6 +80,6 @@ def brief(conversion: Conversion) -> str:
     return f"`.numpy()` on {what}, which NumPy lacks: TypeError"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
     link = link_of_dtype(conversion.dtype)
-    return (AddLinks(conversion.candidate.attribute, (link,)),) if link else ()
+    return (AddLinks(conversion.site.attribute, (link,)),) if link else ()

@@ -39,7 +39,7 @@ Safe: the conversion raised before.
 
 from operator import attrgetter
 
-from tonumpy.conversions import Conversion
+from tonumpy.conversions import MethodConversion
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import AddLinks, Operation
 from tonumpy.rules import concerns_named
@@ -50,11 +50,11 @@ concerns = concerns_named("sparse|mkldnn")
 confidence = attrgetter("confidence_of_kind")
 
 
-def check(conversion: Conversion) -> str | None:
+def check(conversion: MethodConversion) -> str | None:
     if conversion.layout is None:
         return None
     return f"`.numpy()` on a tensor in {conversion.layout} layout, which NumPy lacks: always raises TypeError"
 
 
-def repair(conversion: Conversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
-    return (AddLinks(conversion.candidate.attribute, ("to_dense",)),)
+def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:  # noqa: ARG001
+    return (AddLinks(conversion.site.attribute, ("to_dense",)),)
