@@ -21,14 +21,14 @@ for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
 
 def run() -> int:
     """The exit code; an interrupted program ends here and waits for nothing more."""
-    from tonumpy.boundary.signals import Interrupted, raised  # start-up: an interrupt is quiet by now
+    from tonumpy.boundary.signals import raised  # start-up: an interrupt is quiet by now
 
     with raised(_end_at_once) as signals:
         try:
             from tonumpy.cli.main import main  # the same: start-up
 
             code = main()
-        except Interrupted:
+        except KeyboardInterrupt:
             code = signals.code
         if signals.number:
             signals.tell()

@@ -7,8 +7,9 @@ to repair, even where git does not ignore them. What somebody names is another q
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 
-from tonumpy.boundary.paths import is_inside, real_path, root_of
+from tonumpy.boundary.paths import is_inside, real_path, root_of, upwards
 
 # The default of ruff 0.17, `build`, and where other tools keep packages and caches.
 FOREIGN_FOLDERS = frozenset(
@@ -36,8 +37,4 @@ def lies_in_foreign(path: str) -> bool:
     tops = (root_of(here), here, root_of(os.path.dirname(real)))
     top = next((each for each in tops if each is not None and is_inside(real, each)), os.path.abspath(os.sep))
     folder = real if os.path.isdir(real) else os.path.dirname(real)
-    while folder != top and folder != os.path.dirname(folder):
-        if is_foreign(folder):
-            return True
-        folder = os.path.dirname(folder)
-    return False
+    return any(map(is_foreign, takewhile(lambda each: each != top, upwards(folder))))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 
 from tonumpy.boundary.output import replace_file
@@ -124,8 +125,9 @@ class Repository:
 
 
 def _git(arguments: tuple[str, ...], own: dict[str, str], stdin: bytes = b"", folder: str | None = None) -> bytes:
-    program = _program()
-    if program is None:
+    # A relative entry of PATH would be looked up in the very folder that git is asked about; and Windows looks there.
+    program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
+    if program is None or not os.path.isabs(program):
         raise RepositoryError("git is not installed")
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_")}
     done = subprocess.run(
@@ -140,12 +142,3 @@ def _git(arguments: tuple[str, ...], own: dict[str, str], stdin: bytes = b"", fo
         reason = next((line for line in lines if line.startswith(("fatal: ", "error: "))), "".join(lines[:1]))
         raise RepositoryError(reason or f"git {arguments[0]} ended with {done.returncode}")
     return done.stdout
-
-
-def _program() -> str | None:
-    """The full path of git. A relative entry of PATH would be looked up in the very folder that git is asked about."""
-    for folder in os.get_exec_path():
-        path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
-        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None

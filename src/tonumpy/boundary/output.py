@@ -25,7 +25,7 @@ def write_file(path: str, data: bytes) -> None:
     stand before the names of files. A pipe or a device (`/dev/stdout`) is written to as it is.
     """
     target = place_to_write(path)
-    if _is_stream(path, target):
+    if _is_stream(target) or (path.startswith(("/dev/", "/proc/")) and os.path.exists(path)):  # sent to a file, perhaps
         with open(path, "ab") as stream:
             stream.write(data)
         return
@@ -59,9 +59,8 @@ def replace_file(path: str, data: bytes, *, before: os.stat_result | None = None
         with open(temporary, "xb") as stream:
             stream.write(data)
             if before is not None:
-                if hasattr(os, "chown"):
-                    with contextlib.suppress(OSError):
-                        os.chown(temporary, before.st_uid, before.st_gid)
+                with contextlib.suppress(OSError, AttributeError):  # not on every system
+                    os.chown(temporary, before.st_uid, before.st_gid)
                 os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -77,11 +76,5 @@ def open_to_append(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _is_stream(path: str, target: str) -> bool:
-    if path.startswith(("/dev/", "/proc/")):  # a standard stream, though it may have been sent to a file
-        return os.path.exists(path)
-    try:
-        mode = os.stat(target).st_mode
-    except (OSError, ValueError):
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+def _is_stream(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

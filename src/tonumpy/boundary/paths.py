@@ -23,7 +23,7 @@ def configured_path(value: str, folder: str, *, inside: str | None, kind: str, o
         top = real_path(inside)
         if not is_inside(real, top) or (os.name == "nt" and ":" in os.path.splitdrive(real)[1]):  # a stream of a file
             raise ValueError(f"expected a {kind} in {top}; {otherwise} may name any other")
-    private = private_folder(os.path.abspath(path)) or private_folder(real)
+    private = private_folder(path)
     if private is not None:
         raise ValueError(f"expected a {kind} of yours, but {private} belongs to version control")
     return path
@@ -44,11 +44,8 @@ def place_to_write(path: str) -> str:
         code = errno.EINVAL if "\0" in path else errno.EISDIR
         raise OSError(code, os.strerror(code))
     here, target = real_path(os.curdir), real_path(path)
-    for each in (os.path.abspath(path), target):
-        private = private_folder(each)
-        if private is not None:
-            raise PermissionError(errno.EPERM, f"is in {private}, which belongs to version control")
-    for each in _upwards(os.path.abspath(path)):
+    refuse_private(path)
+    for each in upwards(os.path.abspath(path)):
         if os.path.islink(each):
             folder = real_path(os.path.dirname(each))
             top = root_of(folder) or (here if is_inside(os.path.join(folder, ""), here) else None)
@@ -64,7 +61,7 @@ def place_to_write(path: str) -> str:
 def root_of(folder: str) -> str | None:
     """The nearest folder at or above this one that holds `.git`: asking git itself costs a process."""
     here = real_path(folder)
-    for each in _upwards(here):
+    for each in upwards(here):
         if os.path.exists(os.path.join(each, ".git")):
             return each
     return None
@@ -75,15 +72,22 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def private_folder(path: str) -> str | None:
-    """The folder of a version control system that an absolute path leads into, or is; None where there is none."""
-    for each in _upwards(path):
+    """The folder of a version control system that a path, or what it links to, leads into or is; None for no such."""
+    for each in (*upwards(os.path.abspath(path)), *upwards(real_path(path))):
         # Some file systems ignore case, and blanks and dots at the end.
         if os.path.basename(each).rstrip(". ").lower() in _PRIVATE_FOLDERS:
             return each
     return None
 
 
-def _upwards(path: str) -> Iterator[str]:
+def refuse_private(path: str) -> None:
+    """OSError for a path that leads into the folder of a version control system."""
+    private = private_folder(path)
+    if private is not None:
+        raise PermissionError(errno.EPERM, f"is in {private}, which belongs to version control")
+
+
+def upwards(path: str) -> Iterator[str]:
     while True:
         yield path
         parent = os.path.dirname(path)

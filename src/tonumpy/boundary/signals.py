@@ -1,7 +1,7 @@
 """Ends the program soon after a signal that asks for it: no process, and no half-written file, is left.
 
-The first signal raises Interrupted, so that `finally` clauses run; a second ends the program as it is. Worker processes
-are killed at once, and end by themselves where this process is killed.
+The first signal raises KeyboardInterrupt, so that `finally` clauses run; a second ends the program as it is. Worker
+processes are killed at once, and end by themselves where this process is killed.
 """
 
 import contextlib
@@ -12,13 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALLED = 128  # and the number of the signal: the exit code, as shells have it
-_MOMENT = 0.1  # seconds to wait for a worker that was killed
 _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal asks for the end of the program."""
 
 
 class Signals:
@@ -32,12 +26,13 @@ class Signals:
 
     @property
     def code(self) -> int:
-        return SIGNALLED + (self.number or signal.SIGINT)
+        """The exit code, as shells have it."""
+        return 128 + (self.number or signal.SIGINT)
 
     def check(self) -> None:
-        """Raise Interrupted where a signal has come: some libraries swallow what is raised in their callbacks."""
+        """Raise KeyboardInterrupt where a signal has come: some libraries swallow what is raised in their callbacks."""
         if self.number:
-            raise Interrupted
+            raise KeyboardInterrupt
 
     def tell(self) -> None:
         """Say once, on standard error, that the program was interrupted."""
@@ -48,11 +43,11 @@ class Signals:
 
     def note(self, number: int, _: FrameType | None) -> None:
         if os.getpid() != self._owner:  # a child that has just been forked
-            os._exit(SIGNALLED + number)
+            os._exit(128 + number)
         is_first, self.number = not self.number, self.number or number
-        kill_workers()
+        _kill_workers()
         if is_first and self.is_patient:
-            raise Interrupted
+            raise KeyboardInterrupt
         self.tell()
         os._exit(self.code)
 
@@ -67,14 +62,11 @@ def current() -> Signals:
 
 @contextmanager
 def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signals]:
-    """Inside, the first signal that asks for an end raises Interrupted, but one that is ignored or has a handler.
+    """Inside, the first signal that asks for an end raises KeyboardInterrupt, but one that is ignored or has a handler.
 
     `replaced` are handlers that give way.
     """
-    if _current:
-        yield current()
-        return
-    signals, before = Signals(), {}
+    signals, before = current(), {}
     _current.append(signals)
     try:
         with contextlib.suppress(ValueError):  # in another thread than the first, which is the one that gets signals
@@ -85,7 +77,7 @@ def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signa
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _current.remove(signals)
+        _current.pop()
 
 
 def begin_worker() -> None:
@@ -98,20 +90,17 @@ def begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-    from multiprocessing.connection import wait
+    from multiprocessing import connection, parent_process  # start-up
 
     parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)
 
 
-def kill_workers() -> None:
+def _kill_workers() -> None:
     """Kill the processes of `multiprocessing` that this process has started."""
     multiprocessing = sys.modules.get("multiprocessing")
-    workers = multiprocessing.active_children() if multiprocessing is not None else []
-    for act in ("kill", "join"):
-        for worker in workers:
-            with contextlib.suppress(OSError, ValueError, AssertionError):
-                worker.kill() if act == "kill" else worker.join(_MOMENT)
+    for worker in multiprocessing.active_children() if multiprocessing is not None else ():
+        with contextlib.suppress(OSError, ValueError, AssertionError):
+            worker.kill()

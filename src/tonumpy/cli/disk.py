@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonumpy.boundary.output import is_read_only, replace_file, write_file
-from tonumpy.boundary.paths import private_folder, real_path
+from tonumpy.boundary.paths import real_path, refuse_private
 from tonumpy.config import ConfigError
 from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
@@ -65,9 +65,7 @@ def write(path: str, old: bytes, new: bytes) -> None:
     if os.path.islink(path):
         raise SourceError(path, f"not written: it is a link, name {target} itself")
     try:
-        private = private_folder(os.path.abspath(path)) or private_folder(target)
-        if private is not None:
-            raise PermissionError(errno.EPERM, f"is in {private}, which belongs to version control")
+        refuse_private(path)
         before = os.lstat(target)
         if not stat.S_ISREG(before.st_mode) or read_regular(target) != old:
             raise SourceError(path, "not written: the file changed during the run")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from tonumpy.boundary.output import replace_file
-from tonumpy.boundary.paths import private_folder, real_path
+from tonumpy.boundary.paths import private_folder
 from tonumpy.cache.store import Kept, Store
 from tonumpy.cli import standard_streams
 from tonumpy.cli.cli_arguments import configuration_of
@@ -96,7 +96,7 @@ def place_of_cache(given: str | None, configuration: Configuration) -> str:
     """The user's cache folder, unless the user or the settings name another."""
     named = given or os.environ.get(_VARIABLE) or configuration.settings_in("").cache_dir
     if named:
-        private = private_folder(real_path(named))
+        private = private_folder(named)
         if private is not None:
             raise ConfigError(f"{named}: is in {private}, which belongs to version control, so no cache is kept there")
         return named
