@@ -56,7 +56,7 @@ def check_source(
     module = source_of(source, filename)
     found = pipeline.check(module, settings, Project())
     _warn_of_cells(module)
-    return module.placed(suppress(module, found))
+    return [module.placed(finding) for finding in suppress(module, found)]
 
 
 class Checked(NamedTuple):

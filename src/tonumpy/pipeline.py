@@ -27,8 +27,7 @@ from tonumpy.repair.rewrite import Repair, rewrite
 from tonumpy.rules import Rule, all_rules
 from tonumpy.setting_values import ANY_CODE
 from tonumpy.text.candidates import Candidate
-from tonumpy.text.noqa import suppress
-from tonumpy.text.noqa_comments import lines_of
+from tonumpy.text.noqa import lines_of, suppress
 from tonumpy.text.prefilter import kinds_in
 from tonumpy.text.source import Source
 
@@ -88,17 +87,17 @@ def fix(
         kept = suppress(source, list(judged))
         due = [
             finding
-            for finding, placed in zip(kept, source.placed(kept), strict=True)
+            for finding, placed in zip(kept, map(source.placed, kept), strict=True)
             if finding.fix and finding.fix.applicability in allowed and (placed.code, placed.place) not in held
         ]
         if not due or (held and number):
-            return Fixed(source.document, applied, source.placed(kept))
+            return Fixed(source.document, applied, list(map(source.placed, kept)))
         repairs = _repairs([judged[finding] for finding in due], source)
-        applied += source.placed(due)
+        applied += map(source.placed, due)
         edits = sorted({edit for repair in repairs for edit in repair.edits})
         source = source.edited(rewrite(source, repairs), edits)
     remaining = suppress(source, check(source, settings, project))
-    return Fixed(source.document, applied, source.placed(remaining), is_settled=False)
+    return Fixed(source.document, applied, list(map(source.placed, remaining)), is_settled=False)
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:

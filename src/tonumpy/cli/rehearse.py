@@ -139,7 +139,7 @@ def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequ
     """The report of the findings of a run, or of what came of them."""
     sources = {file.source.filename: file.source for file in judged.files}
     found = [
-        sources[finding.filename].placed([finding])[0] if finding.filename in sources else finding
+        sources[finding.filename].placed(finding) if finding.filename in sources else finding
         for finding in sorted(
             judged.findings if findings is None else findings, key=lambda finding: (finding.filename, finding.start)
         )

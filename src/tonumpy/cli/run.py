@@ -34,7 +34,7 @@ def add_noqa(task: Task, project: Project) -> Outcome:
 def _check(task: Task, project: Project) -> Outcome:
     reading = _Reading(task, project)
     source = source_of(reading.data, task.filename)
-    findings = source.placed(suppress(source, pipeline.check(source, task.settings, project)))
+    findings = list(map(source.placed, suppress(source, pipeline.check(source, task.settings, project))))
     return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
 
 
@@ -60,7 +60,7 @@ def _add_noqa(task: Task, project: Project) -> Outcome:
     of_comments = {rule.code for rule in all_rules() if "comments" in rule.judges}
     silenced = [finding for finding in found if finding.code not in of_comments]
     if not silenced:
-        return Outcome(task, None, source.placed(found), [], None, source.skipped)
+        return Outcome(task, None, list(map(source.placed, found)), [], None, source.skipped)
 
     def commented(findings: Sequence[Finding]) -> tuple[Source, list[Finding], list[Finding]]:
         """Add comments for these findings; return the source, and what is found then, all and but for comments."""
@@ -71,14 +71,15 @@ def _add_noqa(task: Task, project: Project) -> Outcome:
     after, left, loud = commented(silenced)
     errors = [
         SourceError(task.filename, _WITHOUT_EFFECT, each.start, each.cell and each.cell.number)
-        for each in after.placed(loud)
+        for each in map(after.placed, loud)
     ]
     if loud:  # comments change no row
         rows = {finding.start.row for finding in loud}
         silenced = [finding for finding in silenced if finding.start.row not in rows]
         after, left, _ = commented(silenced) if silenced else (source, found, loud)
     change = Change(old, source.encode(after.document)) if silenced else None
-    return Outcome(task, change, after.placed(left), source.placed(silenced), None, (*source.skipped, *errors))
+    left, silenced = list(map(after.placed, left)), list(map(source.placed, silenced))
+    return Outcome(task, change, left, silenced, None, (*source.skipped, *errors))
 
 
 _WITHOUT_EFFECT = "no comment added: flake8 reads another `noqa` in the line, and the new one would have no effect"

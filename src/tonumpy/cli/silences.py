@@ -56,7 +56,7 @@ class Silences:
             yield f"only {settings.confidence} confidence and above is reported; {asked} reports it"
         if not suppress(self._source, [finding]):
             yield "a `# noqa` comment suppresses it"
-        place = _place(*self._source.placed([finding]))
+        place = _place(self._source.placed(finding))
         if place in self._in_baseline:
             yield f"{settings.baseline} has it"
         if place in self._unchanged:
@@ -66,7 +66,7 @@ class Silences:
     def _report(self) -> Report:
         """The report of the file before the baseline and the commit are considered."""
         found = suppress(self._source, check(self._source, self._settings, self._project))
-        return Report(self._source.placed(found), [], read=lambda _: self._data)
+        return Report(list(map(self._source.placed, found)), [], read=lambda _: self._data)
 
     @cached_property
     def _in_baseline(self) -> frozenset[tuple[object, ...]]:

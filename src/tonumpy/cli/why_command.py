@@ -33,7 +33,7 @@ def _why(arguments: argparse.Namespace, configuration: Configuration, base: Diff
         source = source_of(data, filename)
         asked = source.row_of(cell, row)
         explained = explain(source, settings, Project(), asked)
-        found = source.explained(Silences(data, source, configuration, Project(), base).told(explained))
+        found = list(map(source.explained, Silences(data, source, configuration, Project(), base).told(explained)))
         nearest = "" if found else nearest_conversions(source, settings, Project(), asked)
         standard_streams.write_errors(source.skipped)
     except ValueError as error:

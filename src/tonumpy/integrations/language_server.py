@@ -252,7 +252,7 @@ def _page(explained: Explanation, findings: Sequence[Finding], source: Source) -
         repair = f"\n\n{each.fix.applicability}: {each.fix.message}" if each.fix else ""
         parts.append(f"**[{each.code}]({each.url})** ({each.confidence} confidence): {each.message}{repair}")
     for answer in explained.answers:
-        grounds = (f"\n- {ground.words_with_place}" for ground in source.placed_grounds(answer.grounds))
+        grounds = (f"\n- {ground.words_with_place}" for ground in map(source.placed_ground, answer.grounds))
         parts.append("".join((f"**{answer.about}:** {answer.text}", *grounds)))
     return "\n\n".join(parts)
 

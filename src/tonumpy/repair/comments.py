@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from tonumpy.findings import Edit, Finding, SourceError
 from tonumpy.repair.rewrite import MismatchError, RewriteError, apply_edits, match_trees
-from tonumpy.text.noqa_comments import Line, NoqaComment, lines_of
+from tonumpy.text.noqa import Line, NoqaComment, lines_of
 from tonumpy.text.source import Source, parse
 
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from tonumpy.findings import SourceError
-from tonumpy.text.source import parse
+from tonumpy.text.source import NEWLINE, parse
 
 # The cell magics whose cell is Python, as ruff has them; what another runs is its own affair.
 _OF_PYTHON = frozenset("capture debug ipytest prun pypy python python3 time timeit".split())
@@ -28,7 +28,6 @@ _ESCAPE = re.compile(r"[ \t]*[%!?,;/]|.*=[ \t]*[%!]|.*\?[ \t]*;?[ \t]*(?:#.*)?[\
 _ASSIGNED = re.compile(r"(?P<target>.*?[^=]=)(?P<magic>[ \t]*[%!].*)", re.DOTALL)
 # Lines, each with those to which a backslash continues it.
 _LINES = re.compile(r"(?:[^\r\n\\]|\\(?:\r\n?|\n)?)*(?:\r\n?|\n|\Z)")
-_NEWLINE = re.compile(r"\r\n?|\n")
 _NO_NEWLINE = re.compile(r"[^\r\n]")
 _TIMED = re.compile(r"(?P<indent>[ \t]*)(?P<magic>%time(?:it)?[ \t]+)(?P<code>[^-\s].*[\r\n]*)")
 _RUN = re.compile(r"""[ \t]*%run[ \t]+(?:-\w[ \t]+)*(?P<quote>["']?)(?P<path>[\w./]+)(?P=quote)(?:[ \t]|$)""")
@@ -53,7 +52,7 @@ def python_of(cell: str) -> str | None:
 def _without_escapes(lines: list[str]) -> str:
     """The text of some lines with the escapes replaced at which Python stumbles: elsewhere what looks like one is part
     of a string or goes on from a line above."""
-    rows = accumulate((len(_NEWLINE.findall(line)) for line in lines), initial=0)  # before each line
+    rows = accumulate((len(NEWLINE.findall(line)) for line in lines), initial=0)  # before each line
     escapes = [(row, number) for number, row in enumerate(rows) if number < len(lines) and _ESCAPE.match(lines[number])]
     asks = len(escapes) <= _MOST
     while escapes and (row := _row_of_error("".join(lines)) if asks else len(lines) + 1):

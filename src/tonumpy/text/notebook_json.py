@@ -5,13 +5,17 @@ The pieces are looked for only where there is something to report.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-# What stands for characters in a string: any number of plain ones, or an escape for one.
-_CHARACTERS = re.compile(
-    r"(?P<plain>[^\\]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\."
+from tonumpy.findings import Position, SourceError
+from tonumpy.text.recursion import note_cut_file
+
+# What stands for one character in a string.
+_CHARACTER = re.compile(
+    r"[^\\]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL
 )
 
 
@@ -22,16 +26,13 @@ class Piece(str):
 
     def offset(self, document: str, count: int) -> int:
         """The offset of the character before which there are `count` characters in the string."""
-        at = self.start + 1
-        while count:
-            match = _CHARACTERS.match(document, at, self.stop - 1)
-            assert match is not None
-            plain = match["plain"]
-            if plain is not None and len(plain) >= count:
-                return at + count
-            count -= 1 if plain is None else len(plain)
-            at = match.end()
-        return at
+        return _offsets(document, self.start, self.stop)[count]
+
+
+@lru_cache(maxsize=2)  # a cell may be one string, which is asked for many places
+def _offsets(document: str, start: int, stop: int) -> list[int]:
+    """The offset of each character of a string, and of the quote behind them."""
+    return [*(each.start() for each in _CHARACTER.finditer(document, start + 1, stop - 1)), stop - 1]
 
 
 class CodeCell(NamedTuple):
@@ -42,50 +43,67 @@ class CodeCell(NamedTuple):
 
     number: int
     source: str
-    metadata: object = None
     has_run: bool = False
 
 
-class Document(NamedTuple):
-    """`fields` are what stands beside the cells."""
+def read_cells(document: str, filename: str) -> list[CodeCell]:
+    """The code cells of a notebook, but for those of another language; SourceError where it is no notebook of Python,
+    or of a former format."""
+    fields = _fields(document, filename)
+    version = fields.get("nbformat")
+    if not isinstance(version, int):
+        raise SourceError(filename, "cannot be read as a notebook: its format has no version (`nbformat`)")
+    if version < 4:
+        remedy = "`jupyter nbconvert --to notebook` makes it one of 4"
+        raise SourceError(filename, f"is not checked: a notebook of format {version}; {remedy}")
+    metadata = fields.get("metadata")
+    language = _text_in(metadata, "language_info", "name") or _text_in(metadata, "kernelspec", "language")
+    if not _is_python(language):
+        raise SourceError(filename, f"is not checked: a notebook of the language {language}")
+    return [
+        CodeCell(number, cell.get("source", ""), _has_run(cell))
+        for number, cell in enumerate(fields.get("cells", ()), 1)
+        if cell.get("cell_type") == "code" and _is_python(_text_in(cell.get("metadata"), "vscode", "languageId"))
+    ]
 
-    cells: tuple[CodeCell, ...]
-    fields: dict[str, Any]
 
+def _fields(document: str, filename: str) -> dict[str, Any]:
+    """The fields of a notebook, whose cells are objects, the source of each code cell one text."""
 
-class NotReadError(Exception):
-    """The JSON text is none, or no notebook's: the reason and the offset."""
+    def unread(reason: str, offset: int = 0) -> SourceError:
+        return SourceError(filename, f"cannot be read as a notebook: {reason}", position_in(document, offset))
 
-    def __init__(self, reason: str, offset: int) -> None:
-        super().__init__(reason, offset)
-        self.reason = reason
-        self.offset = offset
-
-
-def read_document(text: str) -> Document:
     try:
-        fields = json.loads(text)
+        fields = json.loads(document)
     except json.JSONDecodeError as error:
-        raise NotReadError(f"no JSON: {error.msg}", error.pos) from error
+        raise unread(f"no JSON: {error.msg}", error.pos) from error
     except ValueError as error:
-        raise NotReadError(f"no JSON that Python reads: {error}", 0) from error
+        raise unread(f"no JSON that Python reads: {error}") from error
     except RecursionError as error:
-        raise NotReadError("nested too deeply", 0) from error
-    cells = fields.pop("cells", []) if isinstance(fields, dict) else None
+        note_cut_file(filename)
+        raise unread("nested too deeply") from error
+    cells = fields.get("cells", []) if isinstance(fields, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise NotReadError("no notebook: it is no object with an array of cells", 0)
-    return Document(tuple(_code_cells(cells)), fields)
-
-
-def _code_cells(cells: list[dict[str, Any]]) -> Iterator[CodeCell]:
+        raise unread("no notebook: it is no object with an array of cells")
     for number, cell in enumerate(cells, 1):
-        if cell.get("cell_type") == "code":
-            source = cell.get("source", "")
-            try:
-                text = source if isinstance(source, str) else "".join(source)
-            except TypeError as error:
-                raise NotReadError(f"no notebook: the source of cell {number} is no text", 0) from error
-            yield CodeCell(number, text, cell.get("metadata"), _has_run(cell))
+        try:
+            cell["source"] = "".join(cell.get("source", "")) if cell.get("cell_type") == "code" else ""
+        except TypeError as error:
+            raise unread(f"no notebook: the source of cell {number} is no text") from error
+    found: dict[str, Any] = fields
+    return found
+
+
+def _text_in(value: object, *keys: str) -> str | None:
+    """The text below some keys of a JSON value; None where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _is_python(language: str | None) -> bool:
+    """True for a cell or notebook of this language, or of none that is named; Visual Studio Code gives cells one."""
+    return language is None or language.lower() in ("python", "ipython", "python3", "ipython3")
 
 
 def _has_run(cell: dict[str, Any]) -> bool:
@@ -122,3 +140,7 @@ def place(pieces: Sequence[Piece], offset: int, *, is_end: bool = False) -> tupl
             return piece, offset
         offset -= len(piece)
     raise IndexError(offset)
+
+
+def position_in(text: str, offset: int) -> Position:
+    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))

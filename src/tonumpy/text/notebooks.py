@@ -18,14 +18,13 @@ from typing import NamedTuple
 
 from tonumpy.findings import Cell, Edit, Explanation, Finding, Ground, Position, SourceError
 from tonumpy.text.magics import python_of
-from tonumpy.text.notebook_json import CodeCell, Document, NotReadError, Piece, place, read_document, sources_in
+from tonumpy.text.notebook_json import CodeCell, Piece, place, position_in, read_cells, sources_in
 from tonumpy.text.recursion import note_cut_file
-from tonumpy.text.source import Source, parse
+from tonumpy.text.source import NEWLINE, Source, parse
 
 SUFFIX = ".ipynb"
 
 _NO_NEWLINE = re.compile(r"[^\r\n]")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 _CODE_OR_ROWS = re.compile(r"`[^`]*`|\blines? (\d+(?:, \d+)*)")  # in a message
 _FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 
@@ -70,18 +69,7 @@ class Notebook(Source):
     def _read(self, document: str) -> None:
         self.data = None  # of which the text is no longer the whole
         self._document = document
-        try:
-            read = read_document(document)
-        except NotReadError as error:
-            if isinstance(error.__cause__, RecursionError):
-                note_cut_file(self.filename)
-            place = Position(document.count("\n", 0, error.offset) + 1, 0)
-            place = place._replace(column=error.offset - document.rfind("\n", 0, error.offset))
-            raise SourceError(self.filename, f"cannot be read as a notebook: {error.reason}", place) from error
-        reason = _why_unread(read)
-        if reason:
-            raise SourceError(self.filename, reason)
-        self._join(cell for cell in read.cells if _is_of_python(cell.metadata))
+        self._join(read_cells(document, self.filename))
 
     def _join(self, cells: Iterable[CodeCell]) -> None:
         parts, row = [], 1
@@ -89,12 +77,12 @@ class Notebook(Source):
             source, added = cell.source, 0
             text = python_of(source)
             if text is None:
-                text = "\n" * len(_NEWLINE.findall(source))
+                text = "\n" * len(NEWLINE.findall(source))
             elif (first := _FIRST_CODE.search(text)) and first[1]:
                 text = f"if 1:\n{text}"  # as IPython, which takes the indentation away
                 added = 1
             parts.append(_Part(cell, text, row + added, added))
-            row += added + len(_NEWLINE.findall(source)) + 1
+            row += added + len(NEWLINE.findall(source)) + 1
         self._parts = parts
         self._rows = [part.row for part in parts]
         self.cell_rows = tuple(self._rows)
@@ -141,17 +129,14 @@ class Notebook(Source):
 
     def removable_line(self, row: int) -> str:
         part = self._part_at(row)
-        is_last = row == part.row + len(_NEWLINE.findall(part.cell.source))
+        is_last = row == part.row + len(NEWLINE.findall(part.cell.source))
         return self.line(row).removesuffix("\n") if is_last else self.line(row)
 
     @property
     def document(self) -> str:
         return self._document
 
-    def placed(self, findings: Iterable[Finding]) -> list[Finding]:
-        return [self._placed(finding) for finding in findings]
-
-    def _placed(self, finding: Finding) -> Finding:
+    def placed(self, finding: Finding) -> Finding:
         part = self._part_at(finding.start.row)
 
         def in_cell(position: Position) -> Position:
@@ -162,10 +147,10 @@ class Notebook(Source):
             edits = (Edit(in_cell(start), in_cell(end), content) for start, end, content in fix.edits)
             fix = fix._replace(edits=tuple(edits))
         start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
-        cell = Cell(part.cell.number, _position(self._document, start), _position(self._document, stop))
+        cell = Cell(part.cell.number, position_in(self._document, start), position_in(self._document, stop))
         placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
         message, brief = self._worded(finding.message), self._worded(finding.brief)
-        return placed._replace(message=message, brief=brief, evidence=self.placed_grounds(finding.evidence))
+        return placed._replace(message=message, brief=brief, evidence=tuple(map(self.placed_ground, finding.evidence)))
 
     def _worded(self, message: str) -> str:
         """The rows that it names outside of code as rows of their cells."""
@@ -179,10 +164,7 @@ class Notebook(Source):
         part = self._part_at(int(row))
         return f"line {part.row_in_cell(int(row))} of cell {part.cell.number}"
 
-    def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
-        return tuple(self._placed_ground(ground) for ground in grounds)
-
-    def _placed_ground(self, ground: Ground) -> Ground:
+    def placed_ground(self, ground: Ground) -> Ground:
         """A ground with the row in its cell; one in another notebook, whose cells are not at hand, loses its row."""
         if not ground.row or not ground.filename.endswith(SUFFIX):
             return ground
@@ -192,15 +174,12 @@ class Notebook(Source):
         row, message = part.row_in_cell(ground.row), self._worded(ground.message)
         return ground._replace(row=row, cell=part.cell.number, message=message)
 
-    def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
-        return [self._explained(each) for each in explanations]
-
-    def _explained(self, explanation: Explanation) -> Explanation:
+    def explained(self, explanation: Explanation) -> Explanation:
         part = self._part_at(explanation.start.row)
         start = explanation.start._replace(row=part.row_in_cell(explanation.start.row))
-        answers = (each._replace(grounds=self.placed_grounds(each.grounds)) for each in explanation.answers)
+        answers = (each._replace(grounds=tuple(map(self.placed_ground, each.grounds))) for each in explanation.answers)
         placed = explanation._replace(start=start, answers=tuple(answers), cell=part.cell.number)
-        return placed._replace(findings=tuple(self.placed(explanation.findings)))
+        return placed._replace(findings=tuple(map(self.placed, explanation.findings)))
 
     def row_of(self, cell: int | None, row: int) -> int:
         if cell is None:
@@ -208,7 +187,7 @@ class Notebook(Source):
         part = next((part for part in self._parts if part.cell.number == cell), None)
         if part is None:
             raise ValueError(f"cell {cell} is not a code cell")
-        if not 1 <= row <= len(_NEWLINE.findall(part.cell.source)) + 1:
+        if not 1 <= row <= len(NEWLINE.findall(part.cell.source)) + 1:
             raise ValueError(f"cell {cell} has no row {row}")
         return part.row + row - 1
 
@@ -260,48 +239,10 @@ def why_unread(data: bytes, filename: str) -> SourceError | None:
     return None
 
 
-def _why_unread(document: Document) -> str | None:
-    version = document.fields.get("nbformat")
-    if not isinstance(version, int):
-        return "cannot be read as a notebook: its format has no version (`nbformat`)"
-    if version < 4:
-        return f"is not checked: a notebook of format {version}; `jupyter nbconvert --to notebook` makes it one of 4"
-    language = _language(document.fields.get("metadata"))
-    if language is not None and not _is_python(language):
-        return f"is not checked: a notebook of the language {language}"
-    return None
-
-
-def _language(metadata: object) -> str | None:
-    if not isinstance(metadata, dict):
-        return None
-    for holder, key in (("language_info", "name"), ("kernelspec", "language")):
-        found = metadata.get(holder)
-        if isinstance(found, dict) and isinstance(found.get(key), str):
-            language: str = found[key]
-            return language
-    return None
-
-
-def _is_of_python(metadata: object) -> bool:
-    """Visual Studio Code gives a cell a language of its own."""
-    own = metadata.get("vscode") if isinstance(metadata, dict) else None
-    language = own.get("languageId") if isinstance(own, dict) else None
-    return not isinstance(language, str) or _is_python(language)
-
-
-def _is_python(language: str) -> bool:
-    return language.lower() in ("python", "ipython", "python3", "ipython3")
-
-
 def _offset(part: _Part, position: Position) -> int:
     """The offset in the source of the cell of a position in the module."""
-    starts = [0, *(match.end() for match in _NEWLINE.finditer(part.cell.source))]
+    starts = [0, *(match.end() for match in NEWLINE.finditer(part.cell.source))]
     return starts[position.row - part.row] + position.column - 1
-
-
-def _position(text: str, offset: int) -> Position:
-    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
 def _without_sources(document: str) -> object:

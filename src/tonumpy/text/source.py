@@ -18,14 +18,14 @@ from tonumpy.text.recursion import note_cut_file
 from tonumpy.text.uncommented import shows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from typing_extensions import Self
 
     from tonumpy.findings import Edit, Explanation, Finding, Ground
 
 MAX_LENGTH = 4_000_000
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+")
 
 
@@ -73,17 +73,17 @@ class Source:
         """The content of the file: the text itself, but for a notebook."""
         return self.text
 
-    def placed(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Findings of the text as they are to be reported: those of a notebook with the cell and their place in it."""
-        return list(findings)
+    def placed(self, finding: Finding) -> Finding:
+        """A finding in the text as it is to be reported: one in a notebook with the cell and its place in it."""
+        return finding
 
-    def placed_grounds(self, grounds: Iterable[Ground]) -> tuple[Ground, ...]:
-        """The grounds of findings, placed as `placed` places findings."""
-        return tuple(grounds)
+    def placed_ground(self, ground: Ground) -> Ground:
+        """The ground of a finding, placed as `placed` places the finding."""
+        return ground
 
-    def explained(self, explanations: Iterable[Explanation]) -> list[Explanation]:
-        """Explanations as `placed` makes findings."""
-        return list(explanations)
+    def explained(self, explanation: Explanation) -> Explanation:
+        """An explanation, placed as `placed` places findings."""
+        return explanation
 
     def cell_at(self, row: int) -> tuple[int, int]:  # noqa: ARG002
         """The number of the cell that a row of the text belongs to, and the row of its first; a module is as one."""
@@ -123,7 +123,7 @@ class Source:
     def line_starts(self) -> list[int]:
         """The offset of the first code point of each line; only the newlines that Python knows end a line."""
         if "\r" in self.text:
-            return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+            return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
         # The usual case, in half the time.
         return [0, *accumulate(len(line) + 1 for line in self.text.split("\n")[:-1])]
 
