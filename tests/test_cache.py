@@ -15,10 +15,8 @@ import pytest
 from random_edits import Editor
 
 from tonumpy import pipeline
-from tonumpy.cache import store as store_module
-from tonumpy.cache.store import Store
 from tonumpy.cli import main as cli
-from tonumpy.cli import run
+from tonumpy.cli import result_cache, run
 from tonumpy.cli.cli_arguments import parse_arguments
 from tonumpy.config import ConfigError, Settings
 from tonumpy.text.recursion import note_cut
@@ -174,11 +172,11 @@ def test_every_setting_counts_that_can_change_a_finding() -> None:
     same = {"exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir"}
     same |= {"output_format"}
     assert set(Settings._fields) == same | set(other)
-    store = Store(":memory:")
+    store = result_cache.ResultCache(":memory:", repairs=False)
     with closing(store):
         keys = {store._key(Settings()._replace(**{name: value})) for name, value in other.items()}
     assert len(keys | {store._key(Settings())}) == len(other) + 1
-    assert same == store_module._WITHOUT_EFFECT
+    assert same == result_cache._WITHOUT_EFFECT
 
 
 @pytest.mark.usefixtures("keeping")

@@ -79,7 +79,7 @@ OTHERS = {
     # of what is run: the program, its code and its Python
     "realpath": {"boundary/paths.py", "rehearsal/frames.py", "rehearsal/process.py", "rehearsal/program.py"},
     "rmtree": set(),
-    "expanduser": {"boundary/paths.py", "cli/result_cache.py"},  # the user's own
+    "expanduser": {"boundary/paths.py", "cli/cache_folder.py"},  # the user's own
     "configured_path": {"config.py", "setting_values.py"},
     "tomllib.loads": {"config.py"},
     "expand_braces": {"setting_values.py"},

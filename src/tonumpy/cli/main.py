@@ -85,7 +85,7 @@ _COMMANDS = {
     "sweep": "tonumpy.sweep.command.sweep",
     "rehearse": "tonumpy.cli.rehearse.rehearse",
     "why": "tonumpy.cli.why_command.why",
-    "clean": "tonumpy.cli.result_cache.clean_cache",
+    "clean": "tonumpy.cli.cache_folder.clean_cache",
     "explain": "tonumpy.cli.pages.explain",
     "rules": "tonumpy.cli.pages.list_rules",
     "habits": "tonumpy.cli.pages.list_habits",
@@ -318,7 +318,7 @@ def _result_cache(arguments: argparse.Namespace, configuration: Configuration, c
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
         return None
-    from tonumpy.cli.result_cache import open_result_cache  # not for a few files: start-up
+    from tonumpy.cli.cache_folder import open_result_cache  # not for a few files: start-up
 
     return open_result_cache(arguments.cache_dir, configuration, repairs=command == "fix")
 

@@ -1,154 +1,150 @@
-"""The result cache of a run: where it lies, which outcomes are taken from it, and which go into it."""
+"""Looks up what was found in a file before: one entry a file, in an SQLite database in the user's cache folder."""
 
-import argparse
+from __future__ import annotations
+
 import contextlib
+import json
 import os
 import sqlite3
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
-from tonumpy.boundary.output import replace_file
-from tonumpy.boundary.paths import private_folder
-from tonumpy.cache.store import Kept, Store
-from tonumpy.cli import standard_streams
-from tonumpy.cli.cli_arguments import configuration_of
 from tonumpy.cli.outcomes import Outcome, Task
-from tonumpy.config import ConfigError, Configuration, Settings
-from tonumpy.engine.names.reads import digest_of
+from tonumpy.config import Settings
+from tonumpy.engine.names.folders import digest_of_names, most_bytes
+from tonumpy.engine.names.reads import ABSENT, Kind, NameSearch, Reads, digest_of, kind_of
+from tonumpy.engine.names.repository import Searched
+from tonumpy.findings import Cell, Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.text.reading import read_regular
 
-_VARIABLE = "TONUMPY_CACHE_DIR"
-_PARTS = (".py", ".json", ".toml")  # of which the tool is made
-_SUFFIX = ".sqlite"
-_KEPT = 4  # versions of the tool
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (path TEXT, settings TEXT, content TEXT, PRIMARY KEY (path, settings))"
+_PATIENCE = 1.0  # seconds for which another run may hold the database
+# Settings that change which files are checked, how many processes check them, or what is made of the findings.
+_WITHOUT_EFFECT = frozenset(
+    ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir", "output_format")
+)
 
 
 class ResultCache:
-    """Outcomes of former runs, by file and settings; where the database fails, nothing is known and nothing is kept.
+    """Outcomes of former runs, by file and settings, in a database; sqlite3.Error where it cannot be opened. Where it
+    fails later, nothing is known and nothing is kept.
 
     `repairs`: findings with a repair are of no use, as it is to be made.
     """
 
-    def __init__(self, store: Store, *, repairs: bool) -> None:
-        self._store = store
+    def __init__(self, path: str, *, repairs: bool) -> None:
+        self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level="IMMEDIATE")
         self._repairs = repairs
         self.taken = 0
+        self._rows: list[tuple[str, str, str]] = []  # written at the end, so that two runs do not wait for each other
+        try:
+            self._database.execute(_TABLE)
+        except sqlite3.Error:
+            self.close()
+            raise
+        self._states: dict[tuple[Kind, str], str] = {}
+        self._repositories: dict[str, Searched] = {}
+        self._keys: dict[int, tuple[Settings, str]] = {}
 
     def known(self, path: str, settings: Settings) -> Outcome | None:
+        """What an earlier run kept of a file, if nothing that it rests on has changed."""
         try:
-            kept = self._store.known(path, settings)
-        except (sqlite3.Error, ValueError, TypeError):
+            outcome = self._kept(path, settings)
+        except (sqlite3.Error, ValueError, TypeError, LookupError):
             return None
-        if kept is None or (self._repairs and _has_repairs(kept, settings)):
+        if outcome is None or (self._repairs and _has_repairs(outcome)):
             return None
         self.taken += 1
-        return Outcome(Task(path, None, settings), None, list(kept.findings), [], None, kept.skipped)
+        return outcome
+
+    def _kept(self, path: str, settings: Settings) -> Outcome | None:
+        row = self._database.execute(
+            "SELECT content FROM entries WHERE path = ? AND settings = ?", (path, self._key(settings))
+        ).fetchone()
+        if row is None:
+            return None
+        digest, states, searches, findings, skipped = json.loads(row[0])
+        if digest != self._state("content", os.path.abspath(path)):
+            return None
+        if any(self._state(kind, about) != state for kind, about, state in states):
+            return None
+        if any(self._found(NameSearch(*asked)) != state for *asked, state in searches):
+            return None
+        errors = tuple(SourceError(*each) for each in _unpacked(skipped))
+        return Outcome(Task(path, None, settings), None, list(_unpacked(findings)), [], None, errors)
 
     def keep(self, outcome: Outcome) -> None:
+        """Keep an outcome that says what it rests on."""
         basis, task = outcome.basis, outcome.task
-        if basis is not None and outcome.error is None:
-            kept = Kept(tuple(outcome.findings), outcome.skipped)
-            self._write(lambda: self._store.keep(task.filename, task.settings, basis.digest, basis.read_set, kept))
+        if basis is None or outcome.error is not None:
+            return
+        states = [[*key, state] for key, state in basis.read_set.states.items()]
+        with contextlib.suppress(ValueError):  # a name of a file that is no text
+            searches = [[*key, _digest_of_paths(found)] for key, found in basis.read_set.searches.items()]
+            findings, errors = _packed(tuple(outcome.findings)), _packed(tuple(each.args for each in outcome.skipped))
+            content = json.dumps([basis.digest, states, searches, findings, errors], separators=(",", ":"))
+            self._rows.append((task.filename, self._key(task.settings), content))
+
+    def _state(self, kind: Kind, path: str) -> str:
+        """The state of a path now, as a project notes it; found out once a run."""
+        if (kind, path) not in self._states:
+            find = {"content": _digest_of_file, "kind": kind_of, "names": digest_of_names}[kind]
+            self._states[kind, path] = find(path)
+        return self._states[kind, path]
+
+    def _found(self, search: NameSearch) -> str:
+        """The digest of what a search in a repository finds now."""
+        if search.top not in self._repositories:
+            self._repositories[search.top] = Searched(search.top, Reads())
+        return _digest_of_paths(self._repositories[search.top].found(search))
+
+    def _key(self, settings: Settings) -> str:
+        known = self._keys.get(id(settings))
+        if known is None:
+            said = {name: value for name, value in settings._asdict().items() if name not in _WITHOUT_EFFECT}
+            # Findings name files as the command line does, which depends on the working folder.
+            key = digest_of([repr(said).encode("utf-8", "surrogatepass"), os.fsencode(os.getcwd())])
+            known = self._keys[id(settings)] = (settings, key)  # held, so that the id stays its own
+        return known[1]
 
     def save(self) -> None:
-        self._write(self._store.save)
+        with contextlib.suppress(sqlite3.Error, ValueError):  # ValueError: the same
+            self._database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", self._rows)
+            self._database.commit()
 
     def close(self) -> None:
-        self._store.close()
-
-    def _write(self, write: Callable[[], None]) -> None:
-        with contextlib.suppress(sqlite3.Error, ValueError):  # ValueError: a name of a file that is no text
-            write()
+        """Give up what is not saved."""
+        self._database.close()
 
 
-def open_result_cache(given: str | None, configuration: Configuration, *, repairs: bool) -> ResultCache | None:
-    """`given` is the folder of the command line. None where nothing can be kept; ConfigError for a folder of version
-    control."""
-    folder = place_of_cache(given, configuration)
+def _has_repairs(outcome: Outcome) -> bool:
+    allowed = ("safe", "unsafe") if outcome.task.settings.unsafe_fixes else ("safe",)
+    return any(finding.fix is not None and finding.fix.applicability in allowed for finding in outcome.findings)
+
+
+def _digest_of_file(path: str) -> str:
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, f"{identity()}-{_token()}{_SUFFIX}")
-        if not os.path.exists(path):
-            _forget_versions(folder)
-        if os.path.islink(path):
-            raise OSError("holds a link in place of a database")
-        try:
-            store = Store(path)
-        except sqlite3.DatabaseError:  # spoilt
-            os.unlink(path)
-            store = Store(path)
-    except (OSError, sqlite3.Error) as error:
-        print(f"tonumpy: warning: {folder}: {error}, so no cache is kept", file=sys.stderr)
-        return None
-    return ResultCache(store, repairs=repairs)
+        return digest_of([read_regular(path, most_bytes(path))])
+    except OSError:
+        return ABSENT
 
 
-def _token() -> str:
-    """A random text in the user's own cache folder: no repository can deliver a database of such a name."""
-    path = os.path.join(_users_folder(), "token")
-    if not os.path.exists(path):
-        os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
-        replace_file(path, os.urandom(16).hex().encode())
-    return read_regular(path, 100).decode()
+def _digest_of_paths(paths: list[str]) -> str:
+    return digest_of(map(os.fsencode, paths))
 
 
-def place_of_cache(given: str | None, configuration: Configuration) -> str:
-    """The user's cache folder, unless the user or the settings name another."""
-    named = given or os.environ.get(_VARIABLE) or configuration.settings_in("").cache_dir
-    if named:
-        private = private_folder(named)
-        if private is not None:
-            raise ConfigError(f"{named}: is in {private}, which belongs to version control, so no cache is kept there")
-        return named
-    return _users_folder()
+_CLASSES: dict[str, Callable[..., tuple[Any, ...]]] = {
+    each.__name__: each for each in (Cell, Edit, Finding, Fix, Ground, Position)
+}
 
 
-def _users_folder() -> str:
-    if os.name == "nt":
-        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.expanduser("~"), "tonumpy", "cache")
-    if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Caches/tonumpy")
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tonumpy")
+def _packed(value: object) -> object:
+    """A value with a list for each tuple in it, the name of its class first: JSON has no tuples."""
+    return [type(value).__name__, *map(_packed, value)] if isinstance(value, tuple) else value
 
 
-def clean_cache(arguments: argparse.Namespace) -> int:
-    """Remove the databases and say what was done; ConfigError where that cannot be."""
-    folder = place_of_cache(arguments.cache_dir, configuration_of(arguments))
-    try:
-        databases = list(_databases(folder))
-        for path in databases:
-            os.unlink(path)
-    except OSError as error:
-        raise ConfigError(f"{folder}: {error.strerror}") from error
-    told = f"Removed the cache in {folder}.\n" if databases else f"There is no cache in {folder}.\n"
-    standard_streams.write("" if arguments.quiet else told, sys.stdout)
-    return 0
-
-
-def _databases(folder: str) -> Iterator[str]:
-    if os.path.isdir(folder):
-        with os.scandir(folder) as scan:
-            yield from (each.path for each in scan if each.name.endswith((_SUFFIX, f"{_SUFFIX}-journal")))
-
-
-def _forget_versions(folder: str) -> None:
-    for path in sorted(_databases(folder), key=os.path.getmtime)[: -_KEPT + 1]:
-        os.unlink(path)
-
-
-def identity() -> str:
-    """The version of the tool and of Python: a digest of the tool's own files, as another may find otherwise."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    parts = [f"{sys.version} {sys.implementation.cache_tag} {sys.getrecursionlimit()}".encode()]
-    for folder, inner, names in os.walk(home):
-        inner.sort()
-        for name in sorted(names):
-            if name.endswith(_PARTS):
-                with open(os.path.join(folder, name), "rb") as stream:
-                    parts += [os.fsencode(name), stream.read()]
-    return digest_of(parts)[:16]
-
-
-def _has_repairs(kept: Kept, settings: Settings) -> bool:
-    allowed = ("safe", "unsafe") if settings.unsafe_fixes else ("safe",)
-    return any(finding.fix is not None and finding.fix.applicability in allowed for finding in kept.findings)
+def _unpacked(packed: list[Any]) -> tuple[Any, ...]:
+    """The tuple that `_packed` was given."""
+    name, *items = packed
+    made = (_unpacked(each) if isinstance(each, list) else each for each in items)
+    return tuple(made) if name == "tuple" else _CLASSES[name](*made)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from tonumpy import __version__
 from tonumpy.boundary.output import write_file
 from tonumpy.boundary.signals import current
+from tonumpy.cli.cache_folder import identity
 from tonumpy.cli.cli_arguments import parse_arguments
-from tonumpy.cli.result_cache import identity
 from tonumpy.config import ConfigError, cores
 from tonumpy.sweep.manifest import read_targets
 from tonumpy.sweep.messages import Failure, Orders, Reply, Request
