@@ -5,6 +5,7 @@ A finding is known by its path, its code and the text of its line, not by its ro
 
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -26,22 +27,15 @@ class Key(NamedTuple):
     line: str
 
 
-_Counts = dict[Key, int]
-
-
 def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
     """Record the findings and return how many the file holds; entries of other files that still exist stay."""
     folder = os.path.dirname(os.path.abspath(path))
     judged = {_relative(path, each) for each in looked_at}
-    before = _read(path) if os.path.exists(path) else {}
-    counts: _Counts = {
-        key: count
-        for key, count in before.items()
-        if key.path not in judged and os.path.exists(os.path.join(folder, key.path))
-    }
-    for finding in report.findings:
-        key = _key(path, finding, report)
-        counts[key] = counts.get(key, 0) + 1
+    before = _read(path) if os.path.exists(path) else Counter[Key]()
+    counts = Counter(_key(path, finding, report) for finding in report.findings)
+    for key, count in before.items():
+        if key.path not in judged and os.path.exists(os.path.join(folder, key.path)):
+            counts[key] += count
     entries = [{**key._asdict(), "count": count} for key, count in sorted(counts.items())]
     text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
     write_text(path, text, kind="baseline")
@@ -60,9 +54,8 @@ def without(path: str, report: Report) -> tuple[Report, int]:
     kept = []
     for finding in report.findings:
         key = _key(path, finding, report)
-        if left.get(key, 0) > 0:
-            left[key] -= 1
-        else:
+        left[key] -= 1
+        if left[key] < 0:
             kept.append(finding)
     return report._replace(findings=kept), len(report.findings) - len(kept)
 
@@ -78,19 +71,19 @@ def _relative(path: str, filename: str) -> str:
     return os.path.relpath(os.path.abspath(filename), folder).replace(os.sep, "/")
 
 
-def _read(path: str) -> _Counts:
+def _read(path: str) -> Counter[Key]:
     return read_own(path, _parsed, "; `tonumpy baseline write` makes it")
 
 
-def _parsed(path: str, data: bytes) -> _Counts:
-    counts: _Counts = {}
+def _parsed(path: str, data: bytes) -> Counter[Key]:
+    counts = Counter[Key]()
     try:
         document = json.loads(data)
         if document["version"] != _VERSION:
             raise ConfigError(f"{path}: no baseline of version {_VERSION}")
         for entry in document["findings"]:
             key = Key(*(str(entry[field]) for field in Key._fields))
-            counts[key] = counts.get(key, 0) + int(entry["count"])
+            counts[key] += int(entry["count"])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise ConfigError(f"{path}: no baseline that `tonumpy baseline write` has made: {error!r}") from error
     return counts

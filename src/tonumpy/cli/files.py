@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tonumpy.boundary.foreign import is_foreign, lies_in_foreign
 from tonumpy.boundary.paths import real_path
@@ -23,28 +23,6 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
 
-class Found(NamedTuple):
-    """`files` are sorted and each file is there once, whatever the order and the overlap of the arguments.
-
-    `excluded` are those that were named and that `force_exclude` leaves out all the same. `leaves_out`: something that
-    is in a folder is excluded, be it a folder.
-    """
-
-    files: list[str]
-    errors: list[SourceError]
-    warnings: list[str]
-    excluded: list[str]
-    leaves_out: bool = False
-
-    def with_nothing_told(self) -> Found:
-        """Add a warning where there are no files: a run that checked nothing must not sound like one that found all in
-        order. It is no error, as in ruff: a path that leads nowhere is one."""
-        if self.files or self.errors or self.excluded:
-            return self
-        why = ", all of them are excluded" if self.leaves_out else ""
-        return self._replace(warnings=[*self.warnings, f"no Python files found under the given paths{why}"])
-
-
 def find_files(arguments: Iterable[str], configuration: Configuration, *, to_write: bool = False) -> Found:
     """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded, and
     nothing that lies in a folder of others (boundary/foreign.py).
@@ -53,21 +31,25 @@ def find_files(arguments: Iterable[str], configuration: Configuration, *, to_wri
     With `to_write`, repositories inside a repository, such as submodules and other work trees, are left out, with a
     warning: they are projects of their own, whose changes no commit of this one holds.
     """
-    search = _Search(configuration, to_write=to_write)
+    found = Found(configuration, to_write=to_write)
     for argument in arguments:
         path = _plain(argument)
         if os.path.isdir(path):
-            search.named_folder(path)
+            found.named_folder(path)
         elif os.path.lexists(path):
-            search.named_file(path)
+            found.named_file(path)
         else:
-            search.errors.append(SourceError(path, "No such file or directory"))
-    files = _each_once(search.files, search.links)
-    return Found(files, search.errors, search.warnings, search.excluded, search.leaves_out)
+            found.errors.append(SourceError(path, "No such file or directory"))
+    found.files = _each_once(found.files, found.links)
+    return found
 
 
-class _Search:
-    """The files found so far."""
+class Found:
+    """The files of a search, in the end sorted and each there once, whatever the order and the overlap of the paths.
+
+    `excluded` are those that were named and that `force_exclude` leaves out all the same. `leaves_out`: something that
+    is in a folder is excluded, be it a folder.
+    """
 
     def __init__(self, configuration: Configuration, *, to_write: bool) -> None:
         self.configuration = configuration
@@ -78,6 +60,14 @@ class _Search:
         self.warnings: list[str] = []
         self.excluded: list[str] = []
         self.leaves_out = False
+
+    def with_nothing_told(self) -> Found:
+        """Add a warning where there are no files: a run that checked nothing must not sound like one that found all in
+        order. It is no error, as in ruff: a path that leads nowhere is one."""
+        if not (self.files or self.errors or self.excluded):
+            why = ", all of them are excluded" if self.leaves_out else ""
+            self.warnings.append(f"no Python files found under the given paths{why}")
+        return self
 
     def named_file(self, path: str) -> None:
         if is_kept_out(path, self.configuration.settings_in(os.path.dirname(path))):
@@ -114,20 +104,17 @@ class _Search:
         folders = []
         for entry in entries:
             path, place = _join(folder, entry.name), os.path.join(here, entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                if not is_foreign(path) and not rules.ignore(place, is_folder=True) and not self._is_excluded(path):
-                    if _is_repository(path) and self.to_write:
-                        told = "a repository in this one: left as it is; to repair it, name it"
-                        self.warnings.append(f"{path}: {told}")
-                    else:
-                        folders.append((path, place, rules.inside(place)))
-            elif (
-                entry.name.endswith(SUFFIXES)
-                and _may_be_file(entry)
-                and not rules.ignore(place, is_folder=False)
-                and not self._is_excluded(path)
-            ):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not (not is_foreign(path) if is_folder else entry.name.endswith(SUFFIXES) and _may_be_file(entry)):
+                continue
+            if rules.ignore(place, is_folder=is_folder) or self._is_excluded(path):
+                continue
+            if not is_folder:
                 self._take(path, is_link=entry.is_symlink())
+            elif self.to_write and os.path.exists(os.path.join(path, ".git")):
+                self.warnings.append(f"{path}: a repository in this one: left as it is; to repair it, name it")
+            else:
+                folders.append((path, place, rules.inside(place)))
         return folders
 
     def _take(self, path: str, *, is_link: bool) -> None:
@@ -151,10 +138,6 @@ def is_kept_out(path: str, settings: Settings) -> bool:
 def is_left_out(path: str, settings: Settings) -> bool:
     """True if a path that nobody named would be left out."""
     return excludes(settings.exclude, path) or lies_in_foreign(path)
-
-
-def _is_repository(path: str) -> bool:
-    return os.path.exists(os.path.join(path, ".git"))
 
 
 def _may_be_file(entry: os.DirEntry[str]) -> bool:

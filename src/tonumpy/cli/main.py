@@ -21,6 +21,7 @@ from tonumpy.cli.work import Run, in_order
 from tonumpy.config import ConfigError, may_have_findings
 from tonumpy.findings import SourceError
 from tonumpy.report.parts import closing_words
+from tonumpy.text.visible import visible_path
 
 if TYPE_CHECKING:
     import argparse
@@ -57,7 +58,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
         finally:
             standard_streams.flush()
     except (ConfigError, ChildProcessError, StreamError) as error:
-        standard_streams.write(f"tonumpy: error: {standard_streams.visible(str(error))}\n", sys.stderr)
+        standard_streams.write(f"tonumpy: error: {visible_path(str(error))}\n", sys.stderr)
         return ERRORS
     except Exception:  # a defect of ours, which must not look like findings
         import traceback
@@ -106,19 +107,15 @@ def _check(arguments: argparse.Namespace) -> int:
         return _add_noqa(arguments)
     with _diff_base(arguments) as base:
         run = process_files(arguments, "check")
-        report, hidden, old = _to_be_told(run, arguments, base)
+        report, unsaid = _to_be_told(run, arguments, base)
     report = report._replace(shows_evidence=arguments.show_evidence)
     standard_streams.publish(render, report, sys.stdout, arguments)
     standard_streams.write_errors(report.errors)
     if standard_streams.is_for_people(form) and not arguments.quiet:
-        standard_streams.write(closing_words.summary_of_check(report, _unsaid(run, hidden, old)), sys.stdout)
+        standard_streams.write(closing_words.summary_of_check(report, unsaid), sys.stdout)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings and not arguments.exit_zero else CLEAN
-
-
-def _unsaid(run: Run, in_baseline: int, on_old_lines: int) -> closing_words.Unsaid:
-    return closing_words.Unsaid(in_baseline, on_old_lines, not run.looked_at, run.is_certain_only)
 
 
 def _watch(arguments: argparse.Namespace) -> int:
@@ -146,7 +143,7 @@ def _show(arguments: argparse.Namespace) -> int:
     stdin = reads_stdin(arguments)
     files = _given_on_stdin(arguments, configuration) if stdin else named_files(arguments, configuration, errors)
     if arguments.show_files:
-        text = "".join(f"{standard_streams.visible(path)}\n" for path in files)
+        text = "".join(f"{visible_path(path)}\n" for path in files)
     else:
         from tonumpy.cli.show_settings import render  # only here: start-up
 
@@ -170,11 +167,11 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
     return ERRORS if run.errors else CLEAN
 
 
-def _to_be_told(run: Run, arguments: argparse.Namespace, base: DiffBase | None) -> tuple[Report, int, int]:
-    """The report without the findings of the baseline and those on unchanged lines, and the numbers of both."""
+def _to_be_told(run: Run, arguments: argparse.Namespace, base: DiffBase | None) -> tuple[Report, closing_words.Unsaid]:
+    """The report without the findings of the baseline and those on unchanged lines, and what it does not say."""
     report, hidden = _without_baseline(run, arguments)
     report, old = (report, 0) if base is None else base.only_new(report)
-    return report, hidden, old
+    return report, closing_words.Unsaid(hidden, old, not run.looked_at, run.is_certain_only)
 
 
 def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
@@ -212,17 +209,18 @@ def _fix(arguments: argparse.Namespace) -> int:
     with _diff_base(arguments) as base:
         run = _repaired(arguments, base)
         run, speech = _delivered(run, arguments)
-        report, hidden, old = _to_be_told(run, arguments, base)
+        report, unsaid = _to_be_told(run, arguments, base)
     _, form = standard_streams.format_of(arguments, speech, configuration_of(arguments))
     standard_streams.publish(form.render, report, speech, arguments)
     standard_streams.write_errors(report.errors)
     fixed = [finding for outcome in run.outcomes for finding in outcome.fixed]
-    told = speech if standard_streams.is_for_people(form) or arguments.output_file else sys.stderr
+    is_free = standard_streams.is_for_people(form) or bool(arguments.output_file)  # the stream for more than the report
     if arguments.show_fixes:
-        standard_streams.write(closing_words.repairs(fixed, written=not arguments.diff), told)
-    if not arguments.quiet and (standard_streams.is_for_people(form) or arguments.output_file):
-        unsaid, is_written = _unsaid(run, hidden, old), not arguments.diff
-        standard_streams.write(closing_words.summary_of_fix(report, fixed, unsaid, written=is_written), speech)
+        told = closing_words.repairs(fixed, written=not arguments.diff)
+        standard_streams.write(told, speech if is_free else sys.stderr)
+    if is_free and not arguments.quiet:
+        told = closing_words.summary_of_fix(report, fixed, unsaid, written=not arguments.diff)
+        standard_streams.write(told, speech)
     if report.errors:
         return ERRORS
     return FINDINGS if report.findings or (arguments.diff and run.changes) else CLEAN
@@ -329,7 +327,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
     found = find_files(paths, configuration, to_write=writes).with_nothing_told()
     errors += found.errors
     standard_streams.write(
-        "".join(f"tonumpy: warning: {standard_streams.visible(warning)}\n" for warning in found.warnings), sys.stderr
+        "".join(f"tonumpy: warning: {visible_path(warning)}\n" for warning in found.warnings), sys.stderr
     )
     if arguments.verbose:
         _tell(arguments, f"files to check: {len(found.files)}")
@@ -340,7 +338,7 @@ def named_files(arguments: argparse.Namespace, configuration: Configuration, err
 
 def _tell(arguments: argparse.Namespace, what: str) -> None:
     if arguments.verbose:
-        standard_streams.write(f"tonumpy: {standard_streams.visible(what)}\n", sys.stderr)
+        standard_streams.write(f"tonumpy: {visible_path(what)}\n", sys.stderr)
 
 
 def candidate_files(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import wraps
 
 from tonumpy import pipeline
 from tonumpy.cli.disk import Change
@@ -19,26 +20,39 @@ from tonumpy.text.sources import source_of
 Work = Callable[[Task, Project], Outcome]
 
 
+def _guarded(work: Work) -> Work:
+    """The same work, which ends with an error of its file whatever that does to us: the others are still done."""
+
+    @wraps(work)
+    def guarded(task: Task, project: Project) -> Outcome:
+        try:
+            return work(task, project)
+        except SourceError as error:
+            failure = error
+        except RecursionError:
+            failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
+        except Exception as error:  # a defect of ours, which is reported with its place
+            import traceback
+
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+            reason = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
+            failure = SourceError(task.filename, reason)
+        return Outcome(task, None, [], [], failure)
+
+    return guarded
+
+
+@_guarded
 def check(task: Task, project: Project) -> Outcome:
-    return _guarded(_check, task, project)
-
-
-def fix(task: Task, project: Project) -> Outcome:
-    return _guarded(_fix, task, project)
-
-
-def add_noqa(task: Task, project: Project) -> Outcome:
-    return _guarded(_add_noqa, task, project)
-
-
-def _check(task: Task, project: Project) -> Outcome:
     reading = _Reading(task, project)
     source = source_of(reading.data, task.filename)
     findings = list(map(source.placed, suppress(source, pipeline.check(source, task.settings, project))))
     return Outcome(task, None, findings, [], None, source.skipped, reading.basis())
 
 
-def _fix(task: Task, project: Project) -> Outcome:
+@_guarded
+def fix(task: Task, project: Project) -> Outcome:
     reading = _Reading(task, project)
     old = reading.data
     source = source_of(old, task.filename)
@@ -52,7 +66,8 @@ def _fix(task: Task, project: Project) -> Outcome:
     return Outcome(task, change, fixed.remaining, fixed.applied, unsettled, source.skipped, basis)
 
 
-def _add_noqa(task: Task, project: Project) -> Outcome:
+@_guarded
+def add_noqa(task: Task, project: Project) -> Outcome:
     """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
     old = task.read()
     source = source_of(old, task.filename)
@@ -99,21 +114,3 @@ class _Reading:
         if read_set is None or cuts() != self._cuts:
             return None
         return Basis(digest_of([self.data]), read_set)
-
-
-def _guarded(work: Work, task: Task, project: Project) -> Outcome:
-    """One file must not end the run for the others, whatever it does to us."""
-    try:
-        return work(task, project)
-    except SourceError as error:
-        failure = error
-    except RecursionError:
-        failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
-    except Exception as error:  # a defect of ours: it is reported with its place, and the other files are still done
-        import traceback
-
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        reason = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
-        failure = SourceError(task.filename, reason)
-    return Outcome(task, None, [], [], failure)

@@ -109,7 +109,7 @@ def publish(render: Callable[..., str], report: Report, stream: TextIO, argument
 
 
 def write_errors(errors: Iterable[SourceError]) -> None:
-    write("".join(f"{visible(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
+    write("".join(f"{visible_path(f'{error.place}: error: {error.reason}')}\n" for error in errors), sys.stderr)
 
 
 def write_diff(changes: Iterable[tuple[str, Change]], *, colour: bool) -> None:
@@ -127,7 +127,3 @@ def has_colour(stream: TextIO, arguments: argparse.Namespace) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
-
-
-def visible(text: str) -> str:
-    return visible_path(text)
