@@ -120,204 +120,6 @@ def _split(argv: Sequence[str], parsers: Mapping[str, _Parser]) -> tuple[Sequenc
     return argv[:at], argv[at + 1 :] if argv[at : at + 1] == ["--"] else argv[at:]
 
 
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    _add_files(parser)
-    _add_selection(parser)
-    _add_output(parser)
-    parser.add_argument("--show-evidence", action="store_true", help="show the evidence for each finding")
-    parser.add_argument("--statistics", action="store_true", help="show only the number of findings per code")
-    parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
-    parser.add_argument("--watch", action="store_true", help="check again whenever a file changes")
-    parser.add_argument("--diff-base", metavar="REV", help=_DIFF_BASE)
-    parser.add_argument("--add-noqa", action="store_true", help="add a `# noqa` comment to every finding")
-    parser.add_argument("--show-files", action="store_true", help="list the files to check, and exit")
-    parser.add_argument("--show-settings", action="store_true", help="show the settings of each file, and exit")
-    _add_run(parser)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output-format", type=_explained(read_format), metavar="FORMAT", help=_formats())
-    parser.add_argument("-o", "--output-file", metavar="FILE", help="write the report to FILE, not to standard output")
-
-
-def _add_fix(parser: argparse.ArgumentParser) -> None:
-    _add_files(parser)
-    _add_selection(parser)
-    parser.add_argument(
-        "--diff", action="store_true", help="show the changes as a diff and write nothing; exit with 1 if there are any"
-    )
-    parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE)
-    parser.add_argument(
-        "--style", choices=STYLES, help="how to repair: links (.detach().cpu()) or force (.numpy(force=True))"
-    )
-    parser.add_argument("--diff-base", metavar="REV", help="repair only what `check --diff-base REV` reports")
-    parser.add_argument("--fix-baselined", action="store_true", help="repair the findings of the baseline, too")
-    _add_output(parser)
-    parser.add_argument("--show-fixes", action="store_true", help="list every repair and its place")
-    _add_run(parser)
-
-
-def _add_baseline(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("write",), help="write the current findings to the baseline file")
-    _add_files(parser)
-    _add_selection(parser)
-    _add_run(parser)
-
-
-def _add_rehearse(parser: argparse.ArgumentParser) -> None:
-    from tonumpy.rehearsal.rehearsal_options import add_options  # saves start-up
-
-    add_options(parser)
-    _add_selection(parser, confidence=False)
-    parser.add_argument("--unsafe-fixes", action=argparse.BooleanOptionalAction, help=_UNSAFE_SEEN)
-    parser.add_argument("--style", choices=STYLES, help="write .detach().cpu() or .numpy(force=True)")
-    _add_output(parser)
-    group = _add_configuration(parser)
-    group.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
-    _add_colour(parser)
-
-
-def _add_explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="CODE", help="a rule's code or name, or habit/NAME")
-    _add_colour(parser)
-
-
-def _add_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--observed", metavar="FILE", help=_OBSERVED)
-    parser.add_argument(
-        "place", metavar="FILE:ROW[:COLUMN]", help="the place of the conversion; in a notebook FILE:cell N:ROW"
-    )
-    parser.add_argument("--diff-base", metavar="REV", help=_DIFF_BASE)
-    _add_selection(parser)
-    _add_configuration(parser)
-    _add_colour(parser)
-
-
-def _add_clean(parser: argparse.ArgumentParser) -> None:
-    group = _add_configuration(parser)
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: the user's)")
-    group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
-
-
-def _add_server(parser: argparse.ArgumentParser) -> None:
-    # What many an editor gives to every server.
-    parser.add_argument("--stdio", action="store_true", help="use standard input and output (always on)")
-
-
-def _add_rules(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output-format", choices=("text", "json"), default="text")
-
-
-def _add_sweep(parser: argparse.ArgumentParser) -> None:
-    from tonumpy.sweep.options import add_options  # saves start-up
-
-    add_options(parser)
-
-
-_COMMANDS = {
-    "check": ("report findings", _add_check),
-    "fix": ("repair findings in place (with -, standard input to standard output)", _add_fix),
-    "sweep": ("report findings of many repositories, each at a commit", _add_sweep),
-    "rehearse": ("run your program on a stand-in accelerator; report what would fail there", _add_rehearse),
-    "baseline": ("record the current findings; later runs report and repair only new ones", _add_baseline),
-    "explain": ("show the page of a rule or habit", _add_explain),
-    "rules": ("list all rules", _add_rules),
-    "habits": ("list the naming and usage habits that count where nothing is proved", _add_rules),
-    "why": ("say why a conversion is reported, or why it is not", _add_why),
-    "clean": ("remove the cache", _add_clean),
-    "server": ("start the language server for editors", _add_server),
-}
-
-_CONFIDENCE = "minimum confidence to report (default: medium)"
-_UNSAFE = "also apply unsafe fixes, such as those on values of unknown type"
-
-_DIFF_BASE = "report only findings on lines changed since the branch has left REV (git)"
-_OBSERVED = "use this record of `tonumpy rehearse --observations FILE` as evidence"
-_UNSAFE_SEEN = "with --fix also repair where the function may give of an array something else than of a tensor"
-
-
-def _formats() -> str:
-    others = [name for name in format_names() if name not in ("full", "concise")]
-    return f"full (the default on a terminal), concise (elsewhere), {', '.join(others)}"
-
-
-# How each shell completes the names of files, in shtab's words.
-_FILES = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
-
-
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    paths = parser.add_argument(
-        "paths", nargs="*", default=[], metavar="PATH", help="files, folders (default: this one) or - for stdin"
-    )
-    paths.complete = _FILES  # type: ignore[attr-defined]
-    parser.epilog = _EXIT_CODES
-    group = parser.add_argument_group("files")
-    globs: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
-    group.add_argument("--exclude", help="skip matching paths (replaces the configured `exclude`)", **globs)
-    group.add_argument("--extend-exclude", help="skip these paths too", **globs)
-    group.add_argument(
-        "--force-exclude", action=argparse.BooleanOptionalAction, help="apply the excludes to paths named here as well"
-    )
-    group.add_argument("--stdin-filename", metavar="PATH", help="the file name to use for standard input")
-
-
-def _add_selection(parser: argparse.ArgumentParser, *, confidence: bool = True) -> None:
-    group = parser.add_argument_group("rules")
-    codes: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
-    only = "check only these codes or prefixes, separated by commas"
-    group.add_argument("--select", help=only, **codes | {"type": _some_codes})
-    group.add_argument("--extend-select", help="check these codes too", **codes)
-    group.add_argument("--ignore", help="skip these codes", **codes)
-    if confidence:
-        group.add_argument("--confidence", choices=CONFIDENCES, help=_CONFIDENCE)
-    group.add_argument("--links", choices=LINKS, help="add both links, or only those not proved needless")
-    group.add_argument(
-        "--per-file-ignores",
-        action="extend",
-        type=_file_ignores,
-        metavar="GLOB:CODE",
-        help="skip these codes in matching files (replaces the configured `per-file-ignores`)",
-    )
-    group.add_argument(
-        "--preview", action=argparse.BooleanOptionalAction, help="also report what new preview rules find"
-    )
-    group.add_argument(
-        "--strict", action=argparse.BooleanOptionalAction, help="require both links on every conversion (TNP300)"
-    )
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    group = _add_configuration(parser)
-    group.add_argument("--baseline", metavar="FILE", help="leave the findings recorded in FILE alone")
-    group.add_argument("--observed", metavar="FILE", help=_OBSERVED)
-    group.add_argument(
-        "-j", "--jobs", type=_jobs, metavar="N", help="number of processes (default: auto, one per core)"
-    )
-    group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
-    group.add_argument("--cache-dir", metavar="FOLDER", help="the cache folder (default: the user's)")
-    volume = group.add_mutually_exclusive_group()
-    volume.add_argument("-q", "--quiet", action="store_true", help="print findings and errors only")
-    volume.add_argument("-v", "--verbose", action="store_true", help="print the steps of the run to standard error")
-    _add_colour(parser)
-
-
-def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    group = parser.add_argument_group("run")
-    group.add_argument(
-        "--config",
-        action="append",
-        type=_config,
-        metavar="FILE or KEY=VALUE",
-        help="use the [tool.tonumpy] table of this TOML file for all files; or set one key of it: style='force'",
-    )
-    group.add_argument("--isolated", action="store_true", help="ignore all configuration files")
-    return group
-
-
-def _add_colour(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
-
-
 class _Version(argparse.Action):
     """argparse's own action wants the version before it is asked for, which takes longer than all the rest."""
 
@@ -395,3 +197,181 @@ def _jobs(text: str) -> int:
 def _config(text: str) -> str | Choices:
     """The path of a file, or what `KEY = VALUE` says."""
     return read_inline(text) if "=" in text and not os.path.exists(text) else text
+
+
+_Option = tuple[str, dict[str, Any], str | None]  # its names, what argparse is told of it, and its help
+
+_SWITCH: dict[str, Any] = {"action": "store_true"}
+_EITHER: dict[str, Any] = {"action": argparse.BooleanOptionalAction}  # `--strict` and `--no-strict`
+_GLOBS: dict[str, Any] = {"action": "extend", "type": _globs, "metavar": "GLOB"}
+_CODES: dict[str, Any] = {"action": "extend", "type": _codes, "metavar": "CODE"}
+_FILE: dict[str, Any] = {"metavar": "FILE"}
+_IGNORES: dict[str, Any] = {"action": "extend", "type": _file_ignores, "metavar": "GLOB:CODE"}
+_CONFIG: dict[str, Any] = {"action": "append", "type": _config, "metavar": "FILE or KEY=VALUE"}
+
+_FORMATS = ", ".join(name for name in format_names() if name not in ("full", "concise"))
+_OUTPUT: tuple[_Option, ...] = (
+    (
+        "--output-format",
+        {"type": _explained(read_format), "metavar": "FORMAT"},
+        f"full (the default on a terminal), concise (elsewhere), {_FORMATS}",
+    ),
+    ("-o --output-file", _FILE, "write the report to FILE, not to standard output"),
+)
+_FILES: tuple[_Option, ...] = (
+    ("--exclude", _GLOBS, "skip matching paths (replaces the configured `exclude`)"),
+    ("--extend-exclude", _GLOBS, "skip these paths too"),
+    ("--force-exclude", _EITHER, "apply the excludes to paths named here as well"),
+    ("--stdin-filename", {"metavar": "PATH"}, "the file name to use for standard input"),
+)
+_SELECTION: tuple[_Option, ...] = (
+    ("--select", _CODES | {"type": _some_codes}, "check only these codes or prefixes, separated by commas"),
+    ("--extend-select", _CODES, "check these codes too"),
+    ("--ignore", _CODES, "skip these codes"),
+    ("--confidence", {"choices": CONFIDENCES}, "minimum confidence to report (default: medium)"),
+    ("--links", {"choices": LINKS}, "add both links, or only those not proved needless"),
+    ("--per-file-ignores", _IGNORES, "skip these codes in matching files (replaces the configured `per-file-ignores`)"),
+    ("--preview", _EITHER, "also report what new preview rules find"),
+    ("--strict", _EITHER, "require both links on every conversion (TNP300)"),
+)
+_DIFF_BASE: _Option = (
+    "--diff-base",
+    {"metavar": "REV"},
+    "report only findings on lines changed since the branch has left REV (git)",
+)
+_CHECK: tuple[_Option, ...] = (
+    ("--show-evidence", _SWITCH, "show the evidence for each finding"),
+    ("--statistics", _SWITCH, "show only the number of findings per code"),
+    ("-e --exit-zero", _SWITCH, "exit with 0 even if there are findings"),
+    ("--watch", _SWITCH, "check again whenever a file changes"),
+    _DIFF_BASE,
+    ("--add-noqa", _SWITCH, "add a `# noqa` comment to every finding"),
+    ("--show-files", _SWITCH, "list the files to check, and exit"),
+    ("--show-settings", _SWITCH, "show the settings of each file, and exit"),
+)
+_FIX: tuple[_Option, ...] = (
+    ("--diff", _SWITCH, "show the changes as a diff and write nothing; exit with 1 if there are any"),
+    ("--unsafe-fixes", _EITHER, "also apply unsafe fixes, such as those on values of unknown type"),
+    ("--style", {"choices": STYLES}, "how to repair: links (.detach().cpu()) or force (.numpy(force=True))"),
+    ("--diff-base", {"metavar": "REV"}, "repair only what `check --diff-base REV` reports"),
+    ("--fix-baselined", _SWITCH, "repair the findings of the baseline, too"),
+)
+_OBSERVED: _Option = ("--observed", _FILE, "use this record of `tonumpy rehearse --observations FILE` as evidence")
+_CACHE: _Option = ("--cache-dir", {"metavar": "FOLDER"}, "the cache folder (default: the user's)")
+_RUN: tuple[_Option, ...] = (
+    ("--baseline", _FILE, "leave the findings recorded in FILE alone"),
+    _OBSERVED,
+    ("-j --jobs", {"type": _jobs, "metavar": "N"}, "number of processes (default: auto, one per core)"),
+    ("--no-cache", _SWITCH, "do not read or write the cache"),
+    _CACHE,
+)
+_QUIET: _Option = ("-q --quiet", _SWITCH, "print findings and errors only")
+_COLOUR: _Option = ("--color", {"choices": ("auto", "always", "never"), "default": "auto"}, "colours (default: auto)")
+# How each shell completes the names of files, in shtab's words.
+_SHELLS = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+_UNSAFE_SEEN = "with --fix also repair where the function may give of an array something else than of a tensor"
+
+
+def _add(parser: argparse._ActionsContainer, *options: _Option) -> None:
+    for names, kind, told in options:
+        parser.add_argument(*names.split(), help=told, **kind)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_files(parser)
+    _add(parser, *_OUTPUT, *_CHECK)
+    _add_run(parser)
+
+
+def _add_fix(parser: argparse.ArgumentParser) -> None:
+    _add_files(parser)
+    _add(parser, *_FIX, *_OUTPUT, ("--show-fixes", _SWITCH, "list every repair and its place"))
+    _add_run(parser)
+
+
+def _add_baseline(parser: argparse.ArgumentParser) -> None:
+    _add(parser, ("action", {"choices": ("write",)}, "write the current findings to the baseline file"))
+    _add_files(parser)
+    _add_run(parser)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    paths = parser.add_argument(
+        "paths", nargs="*", default=[], metavar="PATH", help="files, folders (default: this one) or - for stdin"
+    )
+    paths.complete = _SHELLS  # type: ignore[attr-defined]
+    parser.epilog = _EXIT_CODES
+    _add(parser.add_argument_group("files"), *_FILES)
+    _add(parser.add_argument_group("rules"), *_SELECTION)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    group = _add_configuration(parser)
+    _add(group, *_RUN)
+    volume = group.add_mutually_exclusive_group()
+    _add(volume, _QUIET, ("-v --verbose", _SWITCH, "print the steps of the run to standard error"))
+    _add(parser, _COLOUR)
+
+
+def _add_configuration(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    group = parser.add_argument_group("run")
+    told = "use the [tool.tonumpy] table of this TOML file for all files; or set one key of it: style='force'"
+    _add(group, ("--config", _CONFIG, told), ("--isolated", _SWITCH, "ignore all configuration files"))
+    return group
+
+
+def _add_rehearse(parser: argparse.ArgumentParser) -> None:
+    from tonumpy.rehearsal.rehearsal_options import add_options  # saves start-up
+
+    add_options(parser)
+    _add(parser.add_argument_group("rules"), *(each for each in _SELECTION if each[0] != "--confidence"))
+    _add(parser, ("--unsafe-fixes", _EITHER, _UNSAFE_SEEN))
+    _add(parser, ("--style", {"choices": STYLES}, "write .detach().cpu() or .numpy(force=True)"), *_OUTPUT)
+    _add(_add_configuration(parser), _QUIET)
+    _add(parser, _COLOUR)
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    _add(parser, ("rule", {"metavar": "CODE"}, "a rule's code or name, or habit/NAME"), _COLOUR)
+
+
+def _add_why(parser: argparse.ArgumentParser) -> None:
+    told = "the place of the conversion; in a notebook FILE:cell N:ROW"
+    _add(parser, _OBSERVED, ("place", {"metavar": "FILE:ROW[:COLUMN]"}, told), _DIFF_BASE)
+    _add(parser.add_argument_group("rules"), *_SELECTION)
+    _add_configuration(parser)
+    _add(parser, _COLOUR)
+
+
+def _add_clean(parser: argparse.ArgumentParser) -> None:
+    _add(_add_configuration(parser), _CACHE, ("-q --quiet", _SWITCH, "print errors only"))
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    # What many an editor gives to every server.
+    _add(parser, ("--stdio", _SWITCH, "use standard input and output (always on)"))
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    _add(parser, ("--output-format", {"choices": ("text", "json"), "default": "text"}, None))
+
+
+def _add_sweep(parser: argparse.ArgumentParser) -> None:
+    from tonumpy.sweep.options import add_options  # saves start-up
+
+    add_options(parser)
+
+
+_COMMANDS = {
+    "check": ("report findings", _add_check),
+    "fix": ("repair findings in place (with -, standard input to standard output)", _add_fix),
+    "sweep": ("report findings of many repositories, each at a commit", _add_sweep),
+    "rehearse": ("run your program on a stand-in accelerator; report what would fail there", _add_rehearse),
+    "baseline": ("record the current findings; later runs report and repair only new ones", _add_baseline),
+    "explain": ("show the page of a rule or habit", _add_explain),
+    "rules": ("list all rules", _add_rules),
+    "habits": ("list the naming and usage habits that count where nothing is proved", _add_rules),
+    "why": ("say why a conversion is reported, or why it is not", _add_why),
+    "clean": ("remove the cache", _add_clean),
+    "server": ("start the language server for editors", _add_server),
+}
