@@ -49,7 +49,10 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
-        from tonumpy.config import ConfigError, Configuration, read_choices  # not for `flake8 --version`: start-up
+        # flake8's own decisions about codes, of which it tells a plugin nothing. Not for `flake8 --version`: start-up.
+        from flake8.style_guide import StyleGuideManager
+
+        from tonumpy.config import ConfigError, Configuration, read_choices  # the same: start-up
 
         try:  # flake8 looks at `choices` on the command line only
             said = read_choices(
@@ -66,7 +69,7 @@ class Plugin:
             raise ExecutionError(str(error) if isinstance(error, ConfigError) else f"tonumpy-{error}") from error
         # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
-        cls.guides = _style_guides(options)
+        cls.guides = StyleGuideManager(options, None)  # type: ignore[arg-type]
         cls.project = None
 
     def settings(self) -> Settings:
@@ -104,10 +107,3 @@ class Plugin:
             # flake8 adds the 1 to the column itself.
             text = f"{finding.code} {finding.message}{f' {finding.fix.told}' if finding.fix else ''}"
             yield finding.start.row, finding.start.column - 1, text, type(self)
-
-
-def _style_guides(options: Namespace) -> StyleGuideManager:
-    """flake8's own decisions about codes, of which it tells a plugin nothing."""
-    from flake8.style_guide import StyleGuideManager  # not for `flake8 --version`: start-up
-
-    return StyleGuideManager(options, None)  # type: ignore[arg-type]

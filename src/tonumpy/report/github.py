@@ -4,7 +4,7 @@ import os
 
 from tonumpy.findings import Finding, SourceError
 from tonumpy.report import Report
-from tonumpy.report.parts.entries import severity
+from tonumpy.report.parts.entries import entry_of, entry_of_error, severity
 from tonumpy.text.visible import visible
 
 _KINDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -15,20 +15,19 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 
 
 def _finding(finding: Finding) -> str:
-    # A pull request shows the JSON of a notebook.
-    (row, column), (end_row, end_column) = finding.cell[1:] if finding.cell else (finding.start, finding.end)
     text = visible(f"{finding.place}: {finding.code} {finding.message}")
     text += f"\n  {finding.confidence} confidence" if finding.observed is None else f"\n  {finding.observed.words}"
     for each in finding.evidence:
         text += f"\n  {visible(each.words_with_place)}"
     if finding.fix is not None:
         text += f"\n  help: {visible(finding.fix.message)}"
-    place = f"line={row},col={column},endLine={end_row},endColumn={end_column}"
+    entry = entry_of(finding)
+    place = f"line={entry.start.row},col={entry.start.column},endLine={entry.end.row},endColumn={entry.end.column}"
     return _command(_KINDS[severity(finding)], f"tonumpy ({finding.code})", finding.filename, place, text)
 
 
 def _error(error: SourceError) -> str:
-    row, column = error.position if error.position and error.cell is None else (1, 1)
+    row, column = entry_of_error(error).start
     return _command("error", "tonumpy", error.filename, f"line={row},col={column}", visible(str(error)))
 
 

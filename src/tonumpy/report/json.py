@@ -23,15 +23,8 @@ def render_statistics(report: Report, *, colour: bool) -> str:  # noqa: ARG001
     entries = []
     for code, count in count_codes(report):
         fixable = sum(report.is_fixable(finding) for finding in report.findings if finding.code == code)
-        entries.append(
-            {
-                "code": code,
-                "name": rule_names()[code],
-                "count": count,
-                "fixable": fixable == count,
-                "fixable_count": fixable,
-            }
-        )
+        entry = {"code": code, "name": rule_names()[code], "count": count}
+        entries.append(entry | {"fixable": fixable == count, "fixable_count": fixable})
     return as_json(entries)
 
 
@@ -60,18 +53,10 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
 
 def observed_entry(observed: Observed) -> dict[str, object]:
     """The observation of a run, for machines."""
-    return {
-        "device": observed.device,
-        "dtype": observed.dtype,
-        "error": observed.error,
-        "fragile": observed.is_fragile,
-        "layout": observed.layout,
-        "reasons": list(observed.reasons),
-        "requires_grad": observed.requires_grad,
-        "shape": list(observed.shape),
-        "stack": [{"filename": each.filename, "function": each.function, "row": each.row} for each in observed.stack],
-        "times": observed.times,
-    }
+    stack = [dict(sorted(each._asdict().items())) for each in observed.stack]
+    fields = observed._asdict() | {"fragile": observed.is_fragile, "stack": stack}
+    del fields["is_fragile"]
+    return dict(sorted(fields.items()))
 
 
 def _ground(ground: Ground) -> dict[str, object]:

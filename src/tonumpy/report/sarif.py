@@ -7,9 +7,8 @@ from tonumpy import __version__
 from tonumpy.findings import Edit, Finding, Ground, Position, SourceError
 from tonumpy.report import Report, is_fixable
 from tonumpy.report.json import observed_entry
-from tonumpy.report.parts.entries import as_json, severity
+from tonumpy.report.parts.entries import as_json, entry_of, entry_of_error, severity
 from tonumpy.rules import Rule, all_rules
-from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
@@ -86,8 +85,7 @@ _RANKS = {"observed": 100.0, "high": 90.0, "medium": 60.0, "low": 20.0}
 def _related(ground: Ground) -> dict[str, object]:
     """The evidence of a finding as a related location."""
     place = Position(ground.row, 1)
-    message = ground.words
-    return _location(ground.filename, place, place) | {"message": {"text": message}}
+    return _location(ground.filename, place, place) | {"message": {"text": ground.words}}
 
 
 def _each_once(items: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -96,10 +94,12 @@ def _each_once(items: list[dict[str, object]]) -> list[dict[str, object]]:
 
 def _place(finding: Finding) -> dict[str, object]:
     """The location. In a notebook the physical location is that in its JSON text, the logical one names the cell."""
-    if finding.cell is None:
-        return _location(finding.filename, finding.start, finding.end)
-    cell = {"name": f"cell {finding.cell.number}", "fullyQualifiedName": finding.place}
-    return {**_location(finding.filename, finding.cell.start, finding.cell.end), "logicalLocations": [cell]}
+    entry = entry_of(finding)
+    location = _location(entry.filename, entry.start, entry.end)
+    if finding.cell is not None:
+        cell = {"name": f"cell {finding.cell.number}", "fullyQualifiedName": finding.place}
+        location["logicalLocations"] = [cell]
+    return location
 
 
 def _replacement(edit: Edit) -> dict[str, object]:
@@ -107,12 +107,9 @@ def _replacement(edit: Edit) -> dict[str, object]:
 
 
 def _notification(error: SourceError) -> dict[str, object]:
-    place = error.position if error.position and error.cell is None else Position(1, 1)
-    return {
-        "level": "error",
-        "message": {"text": without_surrogates(error.reason)},
-        "locations": [_location(error.filename, place, place)],
-    }
+    entry = entry_of_error(error)
+    place = _location(entry.filename, entry.start, entry.end)
+    return {"level": "error", "message": {"text": entry.message}, "locations": [place]}
 
 
 def _location(filename: str, start: Position, end: Position) -> dict[str, object]:

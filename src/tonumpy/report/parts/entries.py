@@ -3,7 +3,7 @@
 import json
 from typing import NamedTuple
 
-from tonumpy.findings import Finding, Position, Sureness
+from tonumpy.findings import Finding, Position, SourceError, Sureness
 from tonumpy.report import Report, error_code
 from tonumpy.text.visible import without_surrogates
 
@@ -26,15 +26,19 @@ class Entry(NamedTuple):
 
 def entries(report: Report) -> list[Entry]:
     """All of a report; as in ruff, an error stands where the findings of its file would."""
-    found = []
-    for each in report.findings:
-        start, end = each.cell[1:] if each.cell else (each.start, each.end)  # in the JSON of a notebook
-        found.append(Entry(each.filename, each.code, without_surrogates(each.message), start, end, each))
-    for error in report.errors:
-        place = error.position if error.position and error.cell is None else Position(1, 1)
-        reason = without_surrogates(error.reason)
-        found.append(Entry(error.filename, error_code(error)[0], reason, place, place, None))
+    found = [*map(entry_of, report.findings), *map(entry_of_error, report.errors)]
     return sorted(found, key=lambda entry: entry.filename)
+
+
+def entry_of(finding: Finding) -> Entry:
+    """The entry of a finding, in a notebook with its place in the JSON."""
+    start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)
+    return Entry(finding.filename, finding.code, without_surrogates(finding.message), start, end, finding)
+
+
+def entry_of_error(error: SourceError) -> Entry:
+    place = error.position if error.position and error.cell is None else Position(1, 1)
+    return Entry(error.filename, error_code(error)[0], without_surrogates(error.reason), place, place, None)
 
 
 def severity(finding: Finding | None) -> str:
