@@ -21,22 +21,16 @@ def explain(arguments: argparse.Namespace) -> int:
 
 def page_asked_for(word: str) -> str:
     """The page of a rule, by its code or name, or of a habit: `NAME`, as `why` prints it, or `habit/NAME`."""
-    if word.lower().startswith("habit/"):
-        return _page_of_habit(word.lower().removeprefix("habit/"))
-    for rule in all_rules():
-        if word.upper() == rule.code or word.lower() == rule.name:
-            return rule.page
-    if any(word.lower() == habit.id for habit in HABITS):
-        return _page_of_habit(word.lower())
-    known = [word for rule in all_rules() for word in (rule.code, rule.name)]
-    raise ConfigError(f"no rule has the code or name `{word}`{suggestion(word, known)}")
-
-
-def _page_of_habit(word: str) -> str:
-    for habit in HABITS:
-        if word == habit.id:
-            return habit.page
-    raise ConfigError(f"unknown habit `{word}`{suggestion(word, [habit.id for habit in HABITS])}")
+    rules = {name: rule for rule in all_rules() for name in (rule.code, rule.name)}
+    habits = {habit.id: habit for habit in HABITS}
+    name = word.lower().removeprefix("habit/")
+    is_habit = name != word.lower()
+    found = habits.get(name) if is_habit else rules.get(word.upper()) or rules.get(name) or habits.get(name)
+    if found is not None:
+        return found.page
+    if is_habit:
+        raise ConfigError(f"unknown habit `{name}`{suggestion(name, list(habits))}")
+    raise ConfigError(f"no rule has the code or name `{word}`{suggestion(word, list(rules))}")
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
