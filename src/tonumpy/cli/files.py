@@ -72,14 +72,13 @@ class Found:
     def named_file(self, path: str) -> None:
         if is_kept_out(path, self.configuration.settings_in(os.path.dirname(path))):
             self.excluded.append(path)
-        elif os.path.splitext(path)[1] in _NAMED_SUFFIXES or _names_python_first(path):
-            unread = _why_unread(path)
-            if unread is None:
-                self._take(path, is_link=os.path.islink(path))
-            else:
-                self.errors.append(unread)
+            return
+        try:
+            _refuse_other_languages(path)
+        except SourceError as error:
+            self.errors.append(error)
         else:
-            self.errors.append(SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook"))
+            self._take(path, is_link=os.path.islink(path))
 
     def named_folder(self, path: str) -> None:
         from tonumpy.cli.ignore_rules import IgnoreRules  # only for folders: start-up
@@ -145,19 +144,19 @@ def _may_be_file(entry: os.DirEntry[str]) -> bool:
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and not os.path.isdir(entry.path))
 
 
-def _why_unread(path: str) -> SourceError | None:
-    """Why a notebook is not checked: one of another language, or of a former format."""
-    if not path.endswith(".ipynb"):
-        return None
-    try:
-        data = read(path)
-    except SourceError:
-        return None  # reading it will say what is wrong
-    if may_be_of_python(data):
-        return None
-    from tonumpy.text.notebooks import why_unread  # start-up: json
+def _refuse_other_languages(path: str) -> None:
+    """SourceError for a file that is not of Python, and for a notebook of another language or of a former format."""
+    if os.path.splitext(path)[1] not in _NAMED_SUFFIXES and not _names_python_first(path):
+        raise SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook")
+    if path.endswith(".ipynb"):
+        try:
+            data = read(path)
+        except SourceError:
+            return  # reading it again will say what is wrong
+        if not may_be_of_python(data):
+            from tonumpy.text.notebooks import Notebook  # start-up: json
 
-    return why_unread(data, path)
+            Notebook(data, path)
 
 
 def _names_python_first(path: str) -> bool:

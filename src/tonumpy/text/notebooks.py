@@ -230,15 +230,6 @@ class Notebook(Source):
         return f'"{between}"'.join(lines)
 
 
-def why_unread(data: bytes, filename: str) -> SourceError | None:
-    """The reason why a notebook is not checked; None for one of Python."""
-    try:
-        Notebook(data, filename)
-    except SourceError as error:
-        return error
-    return None
-
-
 def _offset(part: _Part, position: Position) -> int:
     """The offset in the source of the cell of a position in the module."""
     starts = [0, *(match.end() for match in NEWLINE.finditer(part.cell.source))]
