@@ -205,10 +205,10 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     suppressed = sorted({(each.start.row, each.code) for each in set(found) - set(suppress(source, found))})
     of_comments = {rule.code for rule in rules}
     for line in lines_of(source) or ():
+        first, last = line.rows
+        at, stop = bisect_left(suppressed, (first,)), bisect_left(suppressed, (last + 1,))
+        of_line = {code for _, code in suppressed[at:stop]}
         for comment in line.comments:
-            first, last = comment.rows
-            at, stop = bisect_left(suppressed, (first,)), bisect_left(suppressed, (last + 1,))
-            of_line = {code for _, code in suppressed[at:stop]}
             ours = [code.code for code in comment.codes if code.code.startswith(OUR_CODES)]
             ours = [code for code in ours if code not in of_comments]
             unused = [code for code in ours if not any(found.startswith(code) for found in of_line)]

@@ -61,7 +61,6 @@ class Code(NamedTuple):
 class NoqaComment(NamedTuple):
     """A comment that names codes; `end` is that of its last code, `stop` that of what stands behind it in its line."""
 
-    rows: tuple[int, int]
     start: int
     end: int
     stop: int
@@ -78,22 +77,20 @@ class Line(NamedTuple):
 def lines_of(source: Source) -> list[Line] | None:
     """The rows of a source that flake8 takes together, a line or a string over several; None where it cannot tell."""
     found = []
-    first, last, tokens = 0, 0, []
+    tokens: list[tokenize.TokenInfo] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source.text, newline=None).readline):
-            if token.type in (tokenize.ENDMARKER, tokenize.DEDENT):
-                continue
-            first, last = min(first or token.start[0], token.start[0]), max(last, token.end[0])
-            tokens.append(token)
+            if token.type not in (tokenize.ENDMARKER, tokenize.DEDENT):
+                tokens.append(token)
             if token.type in (tokenize.NL, tokenize.NEWLINE):
-                found.append(Line((first, last), tuple(_comments(source, tokens, (first, last)))))
-                first, last, tokens = 0, 0, []
+                found.append(Line((tokens[0].start[0], token.end[0]), tuple(_comments(source, tokens))))
+                tokens = []
     except (tokenize.TokenError, SyntaxError):
         return None
     return found
 
 
-def _comments(source: Source, tokens: list[tokenize.TokenInfo], rows: tuple[int, int]) -> list[NoqaComment]:
+def _comments(source: Source, tokens: list[tokenize.TokenInfo]) -> list[NoqaComment]:
     found = []
     for token in tokens:
         match = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
@@ -103,5 +100,5 @@ def _comments(source: Source, tokens: list[tokenize.TokenInfo], rows: tuple[int,
                 Code(code[0].upper(), at + match.start("codes") + code.start(), at + match.start("codes") + code.end())
                 for code in _CODE.finditer(match["codes"])
             )
-            found.append(NoqaComment(rows, at + match.start(), at + match.end(), at + len(token.string), codes))
+            found.append(NoqaComment(at + match.start(), at + match.end(), at + len(token.string), codes))
     return found
