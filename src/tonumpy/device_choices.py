@@ -123,12 +123,8 @@ def _bound(path: str, scopes: Sequence[Scope], row: int) -> tuple[ast.stmt | Non
     for depth in range(len(scopes), 0, -1):
         scope, around = scopes[depth - 1], scopes[:depth]
         if isinstance(scope, ast.ClassDef):
-            for method in (each for each in scope.body if isinstance(each, FUNCTIONS) and path.startswith("self.")):
-                if method.name == path.removeprefix("self."):
-                    return method, around
-                for statement in statements_of(method.body):
-                    if path in _targets(statement):
-                        return statement, (*around, method)
+            for statement, inside in _bound_by_methods(path, scope):
+                return statement, (*around, *inside)
             continue
         if isinstance(scope, FUNCTIONS) and path in parameter_names(scope.args):
             break
@@ -137,6 +133,14 @@ def _bound(path: str, scopes: Sequence[Scope], row: int) -> tuple[ast.stmt | Non
         if before:
             return before[-1], around
     return None, scopes
+
+
+def _bound_by_methods(path: str, owner: ast.ClassDef) -> Iterator[tuple[ast.stmt, Sequence[Scope]]]:
+    """Yields the method or property that `self.x` names, and what binds it in methods, with the scopes in the class."""
+    for method in (each for each in owner.body if isinstance(each, FUNCTIONS) and path.startswith("self.")):
+        if method.name == path.removeprefix("self."):
+            yield method, ()
+        yield from ((each, (method,)) for each in statements_of(method.body) if path in _targets(each))
 
 
 def _targets(statement: ast.stmt) -> list[str | None]:

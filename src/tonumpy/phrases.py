@@ -70,31 +70,36 @@ def _is_high_by_device(conversion: MethodConversion) -> bool:
 
 def _verdict(conversion: MethodConversion) -> str:
     """At high confidence it raises; at any other it can."""
-    of_grad = ["RuntimeError"] if conversion.may_raise_by_grad else []
-    of_device = ["TypeError"] if conversion.may_raise_by_device else []
-    has_grad = bool(of_grad) and bool(conversion.requires_grad)
-    is_elsewhere = bool(of_device) and conversion.on_cpu is False
+    if _is_elsewhere(conversion):
+        return "raises TypeError"
+    has_grad = conversion.may_raise_by_grad and conversion.requires_grad
     when = _WHILE_ON if has_grad and conversion.grad_mode is None else ""
-    if not is_elsewhere and _is_high_by_device(conversion):
-        otherwise = f", else RuntimeError{when}" if has_grad or _is_high_by_grad(conversion) else ""
-        return f"raises TypeError if that is a GPU{otherwise}"
-    if when and not is_elsewhere:
-        on_gpu = "TypeError on a GPU, " if of_device else ""
-        return f"raises {on_gpu}RuntimeError{' on the CPU' if on_gpu else ''}{when}"
-    raises = has_grad or is_elsewhere or _is_high_by_grad(conversion)
-    errors = of_device if is_elsewhere else (*of_grad, *of_device)  # torch looks at the device first
-    return f"{'raises' if raises else 'can raise'} {' or '.join(errors)}"
+    raises = has_grad or _is_high_by_grad(conversion)
+    if _is_high_by_device(conversion):
+        return f"raises TypeError if that is a GPU{f', else RuntimeError{when}' if raises else ''}"
+    if when and conversion.may_raise_by_device:
+        return f"raises TypeError on a GPU, RuntimeError on the CPU{when}"
+    return f"{'raises' if raises else 'can raise'} {_errors_of(conversion)}{when}"
+
+
+def _is_elsewhere(conversion: MethodConversion) -> bool:
+    return conversion.may_raise_by_device and conversion.on_cpu is False
+
+
+def _errors_of(conversion: MethodConversion) -> str:
+    """The errors that it can raise: "RuntimeError or TypeError"."""
+    of_grad = conversion.may_raise_by_grad and not _is_elsewhere(conversion)  # torch looks at the device first
+    errors = (("RuntimeError", of_grad), ("TypeError", conversion.may_raise_by_device))
+    return " or ".join(error for error, is_raised in errors if is_raised)
 
 
 def at_risk_briefly(conversion: MethodConversion) -> str:
     """The short form of `at_risk`: "a tensor, maybe on a GPU: TypeError"."""
     risks = _of_grad_and_device(conversion)
     known, doubts = ([brief for _, brief, is_known in risks if is_known is wanted] for wanted in (True, False))
-    of_grad = conversion.may_raise_by_grad and not (conversion.may_raise_by_device and conversion.on_cpu is False)
-    errors = [*(["RuntimeError"] if of_grad else []), *(["TypeError"] if conversion.may_raise_by_device else [])]
     noun = "a possible tensor" if certainty_told(conversion) == "possible" else "a tensor"
     maybe = f", maybe {' or '.join(doubts)}" if doubts else ""
-    return f"{' '.join((noun, *([' and '.join(known)] if known else [])))}{maybe}: {' or '.join(errors)}"
+    return f"{' '.join((noun, *([' and '.join(known)] if known else [])))}{maybe}: {_errors_of(conversion)}"
 
 
 class _Risk(NamedTuple):

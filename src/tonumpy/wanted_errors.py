@@ -34,6 +34,7 @@ _CONVERT = frozenset("numpy asarray array tolist item cpu detach to cuda".split(
 _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
 _LOOPS = (ast.For, ast.AsyncFor)
+_LEAVING = (ast.Return, ast.Continue, ast.Break)
 _MAX_FOLLOWED = 3  # from a function to the calls of it, from a name to its value, and so on
 _MAX_USES = 40  # of a function: more cost time, and are not of a test
 
@@ -50,21 +51,16 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
         found: Treatment | None = None
         if isinstance(node, _WITHS):
             found = _of_contexts(node, inner, path, catches)
-        elif isinstance(node, ast.Call):  # `pytest.raises(RuntimeError, lambda: x.numpy())`
-            given = inner.value if isinstance(inner, ast.keyword) else inner
-            is_run = isinstance(given, ast.Lambda) or (
-                given is path[-1] and isinstance(given, (ast.Name, ast.Attribute))
-            )
-            found = "wanted" if is_run and given is not node.func and _expects(node, path, catches) else None
-        elif isinstance(node, TRIES) and is_called_here and inner in node.body:
-            handler = next((each for each in node.handlers if each.type is None or catches(each.type)), None)
+        elif isinstance(node, ast.Call):
+            found = "wanted" if _runs(node, inner, path[-1]) and _expects(node, path, catches) else None
+        elif isinstance(node, TRIES) and is_called_here:
+            handler = _handler_around(node, inner, catches)
             if handler is not None:
                 found = _of_handler(node, handler, path, depth)
-                if found is None and not _raises_same(handler):
-                    catches = _catches_all
+                catches = catches if _raises_same(handler) else _catches_all
         elif isinstance(node, (*SCOPES, ast.Module)) and isinstance(inner, ast.stmt):
             found = "wanted" if any(_expects(mark, path, catches) for mark in _marks_of(node)) else None
-            is_called_here = is_called_here and not isinstance(node, SCOPES)
+            is_called_here &= not isinstance(node, SCOPES)
         if found is not None:
             return found
     return None
@@ -72,6 +68,19 @@ def treatment(path: Path, catches: Catches) -> Treatment | None:
 
 def _catches_all(_: ast.expr) -> bool:
     return True
+
+
+def _runs(call: ast.Call, inner: ast.AST, end: ast.AST) -> bool:
+    """True if a call is given a function with the place in it: `pytest.raises(RuntimeError, lambda: x.numpy())`."""
+    given = inner.value if isinstance(inner, ast.keyword) else inner
+    is_named = given is end and isinstance(given, (ast.Name, ast.Attribute))
+    return given is not call.func and (is_named or isinstance(given, ast.Lambda))
+
+
+def _handler_around(statement: ast.Try | ast.TryStar, inner: ast.AST, catches: Catches) -> ast.ExceptHandler | None:
+    """The first handler that catches what is raised in a statement of the `try` block."""
+    handlers = statement.handlers if inner in statement.body else []
+    return next((each for each in handlers if each.type is None or catches(each.type)), None)
 
 
 @lru_cache(maxsize=4)  # rules and phrases ask many times of one conversion; more would keep trees in memory
@@ -106,17 +115,16 @@ class WantedErrors:
     def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
         """The uses of the innermost function around a node; for a lambda, or lambdas that a loop goes through, those of
         the names that it gets there."""
-        for depth in range(len(path) - 1, 0, -1):
+        for depth in range(len(path) - 2, 0, -1):
             node = path[depth]
-            if isinstance(node, FUNCTIONS) and depth + 1 < len(path) and isinstance(path[depth + 1], ast.stmt):
+            if isinstance(node, FUNCTIONS) and isinstance(path[depth + 1], ast.stmt):
                 kind = ast.Attribute if isinstance(path[depth - 1], ast.ClassDef) else ast.Name
                 uses = [each for each in self._loads.get(node.name, ()) if isinstance(each, kind)]
                 return uses if len(uses) <= _MAX_USES else []
-            is_gone_through = isinstance(node, _LOOPS) and node.iter is path[-1]  # by `for job in jobs`
-            if isinstance(node, ast.Lambda) or (is_gone_through and isinstance(path[-1], ast.Name)):
+            if isinstance(node, ast.Lambda) or _goes_through(node, path[-1]):
                 own = {id(each) for each in walk(_scope_of(path[:depth]))}
-                names = _names_given(path[: depth + 1])
-                return [each for name in names for each in self._loads.get(name, ()) if id(each) in own]
+                uses = [each for name in _names_given(path[: depth + 1]) for each in self._loads.get(name, ())]
+                return [each for each in uses if id(each) in own]
         return []
 
     @cached_property
@@ -127,6 +135,11 @@ class WantedErrors:
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 found.setdefault(last_name(node) or "", []).append(node)
         return found
+
+
+def _goes_through(node: ast.AST, name: ast.AST) -> bool:
+    """True for the `jobs` of `for job in jobs`."""
+    return isinstance(node, _LOOPS) and node.iter is name and isinstance(name, ast.Name)
 
 
 def _names_given(around: Path) -> set[str]:
@@ -238,16 +251,16 @@ def _waits(code: ast.expr, path: Path, catches: Catches) -> bool:
         return True
     if not isinstance(code, ast.Call):
         return False
-    is_of_self = isinstance(code.func, ast.Attribute) and path_of(code.func) in (
-        f"self.{code.func.attr}",
-        f"cls.{code.func.attr}",
-    )
-    kind = ast.ClassDef if is_of_self else ast.Module
-    bodies = (node.body for node in path if isinstance(node, kind) and (is_of_self or isinstance(code.func, ast.Name)))
-    functions = (
-        each for body in bodies for each in body if isinstance(each, FUNCTIONS) and each.name == last_name(code.func)
-    )
-    return any(_is_for_errors(each, code, catches) for each in functions)
+    return any(_is_for_errors(each, code, catches) for each in _functions_called(code, path))
+
+
+def _functions_called(call: ast.Call, path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of the module that a call may run, or of `self.check()` the methods of the classes around it."""
+    name = last_name(call.func)
+    kind = ast.Module if isinstance(call.func, ast.Name) else ast.ClassDef
+    if kind is ast.Module or path_of(call.func) in (f"self.{name}", f"cls.{name}"):
+        for scope in (each for each in path if isinstance(each, kind)):
+            yield from (each for each in scope.body if isinstance(each, FUNCTIONS) and each.name == name)
 
 
 def _is_expecting(node: ast.AST, catches: Catches) -> bool:
@@ -289,36 +302,47 @@ def _of_handler(
     statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler, path: Path, depth: int
 ) -> Treatment | None:
     """None where the handler raises again."""
-    raised_in, around = path[depth + 1], path[depth - 1]
+    raised_in = path[depth + 1]
     statements = list(statements_of(handler.body))
+    kinds = {type(each) for each in statements}
     after = _following(statement.body, raised_in)
-    behind = []
-    if any(isinstance(each, (ast.Return, ast.Continue, ast.Break)) for each in statements):
-        behind = [each for name in ("body", "orelse") for each in _following(getattr(around, name, []), statement)[:1]]
-    if any(_fails(each) for each in (*after, *statement.orelse, *behind)):
+    behind = [] if kinds.isdisjoint(_LEAVING) else _first_behind(statement, path[depth - 1])
+    if any(map(_fails, (*after, *statement.orelse, *behind))):
         return "wanted"
-    kind = handler.type
-    names = {last_name(each) for each in (kind.elts if isinstance(kind, ast.Tuple) else [kind]) if each is not None}
-    is_general = kind is None or not names.isdisjoint(_GENERAL)
+    is_general = _is_general(handler.type)
     if _makes_good(handler, is_general=is_general):
         return "made good"
-    if any(isinstance(each, ast.Raise) for each in statements):
+    if ast.Raise in kinds:
         return None
-    returns = not after and any(isinstance(each, ast.Return) for each in statements)
-    if _is_unused(raised_in, path) or (returns and not is_general):
+    if _is_unused(raised_in, path) or (ast.Return in kinds and not after and not is_general):
         return "answered"
-    if any(isinstance(each, ast.Assert) or _called(each).startswith("assert") for each in statements):
+    if ast.Assert in kinds or any(_called(each).startswith("assert") for each in statements):
         return "wanted"
-    flags = {name for each in statements if not _is_off(each) for name in _names_bound(each)}
-    flags -= {name for each in statements_of(statement.body) for name in _names_bound(each)}
+    flags = _flags_in(statements).difference(*map(_names_bound, statements_of(statement.body)))
     around_all = getattr(_scope_of(path[: depth + 1]), "body", [])
     return "wanted" if any(_asks_for(each, flags) for each in statements_of(around_all)) else "dropped"
 
 
-def _is_off(statement: ast.stmt) -> bool:
-    """True for `x = None`, `x = False` and the like."""
-    value = getattr(statement, "value", None)
+def _flags_in(statements: list[ast.stmt]) -> set[str]:
+    """The names that a handler sets, but to `None`, `False` and the like."""
+    return {name for each in statements if not _is_off(getattr(each, "value", None)) for name in _names_bound(each)}
+
+
+def _is_general(kind: ast.expr | None) -> bool:
+    """True for `except:`, `except Exception:` and the like."""
+    names = map(last_name, kind.elts if isinstance(kind, ast.Tuple) else [kind] if kind is not None else [])
+    return kind is None or not _GENERAL.isdisjoint(names)
+
+
+def _is_off(value: ast.AST | None) -> bool:
+    """True for `None`, `False` and the like."""
     return isinstance(value, ast.Constant) and not value.value
+
+
+def _first_behind(statement: ast.stmt, around: ast.AST) -> list[ast.stmt]:
+    """The statement that stands behind one in its block, if any does."""
+    blocks = (getattr(around, name, []) for name in ("body", "orelse"))
+    return [each for block in blocks for each in _following(block, statement)][:1]
 
 
 def _following(block: object, statement: ast.AST) -> list[ast.stmt]:
@@ -329,7 +353,7 @@ def _following(block: object, statement: ast.AST) -> list[ast.stmt]:
 def _fails(statement: ast.AST) -> bool:
     """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`."""
     if isinstance(statement, ast.Assert):
-        return isinstance(statement.test, ast.Constant) and not statement.test.value
+        return _is_off(statement.test)
     return isinstance(statement, ast.Raise) or _called(statement) == "fail"
 
 
@@ -346,8 +370,7 @@ def _asks_for(statement: ast.stmt, flags: set[str]) -> bool:
 def _denies(test: ast.expr) -> bool:
     """True for `not x`, `x is None` and the like."""
     if isinstance(test, ast.Compare):
-        last = test.comparators[-1]
-        return isinstance(test.ops[-1], (ast.Is, ast.Eq)) and isinstance(last, ast.Constant) and not last.value
+        return isinstance(test.ops[-1], (ast.Is, ast.Eq)) and _is_off(test.comparators[-1])
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 

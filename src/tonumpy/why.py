@@ -19,7 +19,7 @@ from tonumpy.engine.names.project import Project
 from tonumpy.engine.names.torch_transforms import compiled_around
 from tonumpy.engine.summaries.driver import observe
 from tonumpy.engine.values.value_facts import evidence_in
-from tonumpy.findings import Answer, Explanation, Finding, Position
+from tonumpy.findings import Answer, Explanation, Finding, Ground, Position
 from tonumpy.judgements import grounds_of
 from tonumpy.phrases import shares
 from tonumpy.pipeline import as_believed, check, module_of
@@ -129,15 +129,8 @@ class _Row:
     def others(self) -> Iterator[Explanation]:
         """Explain the conversions that no call spells: of operators, of stores, and of what is given to an objective
         as `scipy.optimize` calls it."""
-        of_sinks = {id(each.call) for each in self._sinks}
-        detectors = (each for each in all_detectors() if each.kind in ("arguments", "operations", "masks", "taken"))
-        for found in (found for each in detectors for found in each.find(self._search)):
-            assert isinstance(found, ImplicitConversion)
-            place = found.argument if isinstance(found, FalseMask) else found.site.call
+        for found in self._unspelt():
             is_taken = isinstance(found, TakenTensor)
-            is_told = id(place) in of_sinks and not isinstance(found, (Mixture, TakenTensor))
-            if is_told or not is_in_row(place, self.row):
-                continue
             other = as_believed(found, self.settings)
             start, _ = other.span(self.source)
             told = tuple(each for each in _at(self.found, start) if not is_taken or each.code == "TNP206")
@@ -145,6 +138,17 @@ class _Row:
                 judged, doubted = self._judged(other, told)
                 answers = (*answers_of(judged, self.module), *doubted)
                 yield self._explanation(start, other.argument, told, answers, other.site)
+
+    def _unspelt(self) -> Iterator[ImplicitConversion]:
+        """The conversions of the row that no call spells, but those of calls whose arguments are explained."""
+        of_sinks = {id(each.call) for each in self._sinks}
+        detectors = (each for each in all_detectors() if each.kind in ("arguments", "operations", "masks", "taken"))
+        for found in (found for each in detectors for found in each.find(self._search)):
+            assert isinstance(found, ImplicitConversion)
+            place = found.argument if isinstance(found, FalseMask) else found.site.call
+            is_told = id(place) in of_sinks and not isinstance(found, (Mixture, TakenTensor))
+            if not is_told and is_in_row(place, self.row):
+                yield found
 
     def runs(self) -> Iterator[Explanation]:
         """Explain what only a run tells: what the others have left."""
@@ -157,16 +161,15 @@ class _Row:
         """Explain the findings that speak of no conversion, as of the comparison of a table with a tensor, by their
         grounds."""
         told = {(each.code, each.start) for explanation in explanations for each in explanation.findings}
-        left = [each for each in self.found if _spans((each.start, each.end), self.row)]
-        left = [each for each in left if (each.code, each.start) not in told]
+        left = [each for each in self.found if (each.code, each.start) not in told]
+        left = [each for each in left if _spans((each.start, each.end), self.row)]
         for start in dict.fromkeys(each.start for each in left):
             here = tuple(each for each in left if each.start == start)
             subject = self.source.text[self.source.offset(start) : self.source.offset(here[0].end)]
-            grounds = [ground for finding in here for ground in finding.evidence]
-            answers = (
-                Answer(about, "what this rests on", tuple(each for each in grounds if each.about == about))
-                for about in dict.fromkeys(each.about for each in grounds)
-            )
+            grounds: dict[str, list[Ground]] = {}
+            for each in (ground for finding in here for ground in finding.evidence):
+                grounds.setdefault(each.about, []).append(each)
+            answers = (Answer(about, "what this rests on", tuple(found)) for about, found in grounds.items())
             yield Explanation(start, subject, here, tuple(answers))
 
 

@@ -7,6 +7,7 @@ its callers decide, and they may change: it is a tensor where it is annotated, t
 import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from tonumpy.engine.names.bindings import is_name
 from tonumpy.text.names import last_name, path_of
@@ -72,22 +73,23 @@ def _is_name_free(node: ast.Name, path: Sequence[ast.AST], names: int) -> bool:
             return _is_free(source, path[:depth], names + 1)
         if not isinstance(scope, (*FUNCTIONS, ast.Lambda)):
             continue
-        inside = path[depth + 1] if depth + 1 < len(path) else None
-        statements = scope.body if isinstance(scope.body, list) else []
-        values, is_whole = _values_before(statements, inside, path[depth:], node.id)
+        values, is_whole = _values_before(scope, path[depth:], node.id)
         if any(each is None or not _is_free(each, path, names + 1) for each in values):
             return False
-        if is_whole:
-            return True
-        parameter = _parameter(scope, node.id)
+        parameter = _parameter(scope, node.id) if not is_whole else None
         if parameter is not None:
-            if parameter.annotation is not None and last_name(parameter.annotation) not in ("Any", "object"):
-                return _names_tensor(parameter.annotation)
-            return _is_tested(parameter.arg, path[depth:])
-        if values:
+            return _is_parameter_tensor(parameter, path[depth:])
+        if values or is_whole:
             return True
     is_in_function = any(isinstance(each, (*FUNCTIONS, ast.Lambda)) for each in path)
     return not is_in_function or not _is_container_of_module(node.id, path[0])
+
+
+def _is_parameter_tensor(parameter: ast.arg, path: Sequence[ast.AST]) -> bool:
+    """True if a parameter is annotated as a tensor, or tested before its use where the annotation says nothing."""
+    if parameter.annotation is not None and last_name(parameter.annotation) not in ("Any", "object"):
+        return _names_tensor(parameter.annotation)
+    return _is_tested(parameter.arg, path)
 
 
 def _is_container_of_module(name: str, tree: ast.AST) -> bool:
@@ -102,16 +104,19 @@ def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
     for node in walk(owner) if owner is not None else ():
         if isinstance(node, ast.AnnAssign) and _names(node.target, name):
             return _names_tensor(node.annotation)
-        value = (
-            node.value if isinstance(node, ast.Assign) and any(_names(each, name) for each in node.targets) else None
-        )
-        if isinstance(value, ast.Call) and last_name(value.func) == "Parameter":  # nothing else may follow it
+        if _is_registered(node, name):
             return True
-        if isinstance(node, ast.Call) and last_name(node.func) in ("register_buffer", "register_parameter"):
-            first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and first.value == name:
-                return True
     return False
+
+
+def _is_registered(node: ast.AST, name: str) -> bool:
+    """True for `self.x = Parameter(...)`, which nothing else may follow, and `self.register_buffer("x", ...)`."""
+    if isinstance(node, ast.Assign) and any(_names(each, name) for each in node.targets):
+        return isinstance(node.value, ast.Call) and last_name(node.value.func) == "Parameter"
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if not isinstance(first, ast.Constant) or first.value != name:
+        return False
+    return isinstance(node, ast.Call) and last_name(node.func) in ("register_buffer", "register_parameter")
 
 
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
@@ -127,16 +132,14 @@ def _parts_of(node: ast.expr) -> list[ast.expr]:
     return node.values if isinstance(node, ast.BoolOp) else [getattr(node, part) for part in _PARTS.get(type(node), ())]
 
 
-def _values_before(
-    statements: list[ast.stmt], inside: ast.AST | None, path: Sequence[ast.AST], name: str
-) -> tuple[list[ast.expr | None], bool]:
-    """The expressions that a name may be bound to before a place, None for one that is not known, and whether they are
-    all: the name is bound anew whichever way the code takes."""
+def _values_before(scope: Function, path: Sequence[ast.AST], name: str) -> tuple[list[ast.expr | None], bool]:
+    """The expressions that a name may be bound to in a function before the end of a path, None for one that is not
+    known, and whether they are all: the name is bound anew whichever way the code takes."""
     values: list[ast.expr | None] = []
     is_whole = False
-    for statement in statements:
+    for statement in scope.body if isinstance(scope.body, list) else ():
         bound = list(_bindings(statement, name))
-        if statement is inside:
+        if statement in path[1:2]:
             if any(isinstance(each, ast.stmt) for each in path[2:]):  # it stands in a block of the statement
                 values += bound
             break
@@ -208,13 +211,18 @@ def _is_tested(name: str, path: Sequence[ast.AST]) -> bool:
             if _shows(outer.test, name, inner in body):
                 return True
         fields = (getattr(outer, field, None) for field in ("body", "orelse", "finalbody"))
-        block = next((each for each in fields if isinstance(each, list) and inner in each), [])
-        for statement in block[: block.index(inner)] if block else ():
-            if isinstance(statement, ast.Assert) and _shows(statement.test, name, True):
-                return True
-            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING)
-            if leaves and _shows(statement.test, name, False):
-                return True
+        block: list[Any] = next((each for each in fields if isinstance(each, list) and inner in each), [inner])
+        if any(_proves(each, name) for each in block[: block.index(inner)]):
+            return True
+    return False
+
+
+def _proves(statement: ast.stmt, name: str) -> bool:
+    """True if code behind a statement is reached only where a name is a tensor: `if not isinstance(..): return`."""
+    if isinstance(statement, ast.Assert):
+        return _shows(statement.test, name, True)
+    if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING):
+        return _shows(statement.test, name, False)
     return False
 
 

@@ -291,14 +291,17 @@ def describe(operations: tuple[Operation, ...]) -> str:
     moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
-    converted = [each for each in operations if isinstance(each, Convert)]
     in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
     words = list(dict.fromkeys(each.words for each in in_order))
     further = (word.removeprefix("add ") if before.startswith("add ") else word for before, word in pairwise(words))
     told = " and ".join((*words[:1], *further))
-    places = [quoted(each.subject) or "the tensor" for each in converted]
-    where = f" to {' and '.join(places)}" if converted and len(converted) == len(operations) else ""
-    return f"{told[:1].upper()}{told[1:]}{where}"
+    return f"{told[:1].upper()}{told[1:]}{_to_which(operations)}"
+
+
+def _to_which(operations: tuple[Operation, ...]) -> str:
+    """The arguments that are converted, where nothing else is done: " to `a` and `b`"."""
+    converted = [quoted(each.subject) or "the tensor" for each in operations if isinstance(each, Convert)]
+    return f" to {' and '.join(converted)}" if converted and len(converted) == len(operations) else ""
 
 
 def _can_force(call: ast.Call) -> bool:

@@ -96,21 +96,24 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
     while waiting:
         was, now = waiting.pop()
         if not isinstance(was, ast.AST) or not isinstance(now, ast.AST):
-            if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
-                waiting.extend(zip(was, now, strict=True))
-            elif type(was) is not type(now) or was != now:
-                raise MismatchError(f"the new tree has {now!r} for {was!r}")
-        elif was in planned:
-            around = planned[was].pop()
-            if not planned[was]:
-                del planned[was]
-            waiting.append((around.made, now))
+            waiting += _pairs_of_items(was, now)
+        elif planned.get(was):
+            waiting.append((planned[was].pop().made, now))
         elif type(was) is not type(now):
             raise MismatchError(f"{_name(now)} for {_name(was)}")
         else:
             waiting.extend((getattr(was, field, None), getattr(now, field, None)) for field in was._fields)
-    if planned:
+    if any(planned.values()):
         raise MismatchError("a repair is of no part of this tree")
+
+
+def _pairs_of_items(was: object, now: object) -> list[tuple[object, object]]:
+    """The items of two lists of nodes; MismatchError where they are of other lengths, or are other values."""
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        return list(zip(was, now, strict=True))
+    if type(was) is not type(now) or was != now:
+        raise MismatchError(f"the new tree has {now!r} for {was!r}")
+    return []
 
 
 def _goes_around(operation: Operation) -> bool:

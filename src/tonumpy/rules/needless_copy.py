@@ -66,18 +66,21 @@ def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation,
 
 def _needless(conversion: MethodConversion) -> tuple[ast.Call, str] | None:
     """The call to leave out, and what makes a copy besides."""
-    if not conversion.copies:
-        return None
-    after = _copy_after(conversion)
+    copies = conversion.copies
+    after = _copy_after(conversion) if copies else None
     if after is not None:
-        return after, _described(conversion.copies[-1])
-    for node in conversion.copies:
-        others = [other for other in conversion.copies if other is not node]
-        if _name(node) == "clone" and isinstance(node, ast.Call) and not node.args and not node.keywords:
-            earlier = [other for other in others if conversion.copies.index(other) < conversion.copies.index(node)]
-            if earlier or (others and not _writes_in_place(conversion)):
-                return node, _described((earlier or others)[-1])
+        return after, _described(copies[-1])
+    for at, node in enumerate(copies):
+        other = copies[at - 1]  # the one before it, or the last of all
+        if _is_plain(node, "clone") and other is not node and (at or not _writes_in_place(conversion)):
+            assert isinstance(node, ast.Call)
+            return node, _described(other)
     return None
+
+
+def _is_plain(call: ast.expr, name: str) -> bool:
+    """True for a call of that name without arguments."""
+    return _name(call) == name and isinstance(call, ast.Call) and not call.args and not call.keywords
 
 
 def _copy_after(conversion: MethodConversion) -> ast.Call | None:
@@ -85,7 +88,7 @@ def _copy_after(conversion: MethodConversion) -> ast.Call | None:
     call = conversion.site.call
     for node in ast.walk(conversion.site.statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value is call:
-            return node if node.func.attr == "copy" and not node.args and not node.keywords else None
+            return node if _is_plain(node, "copy") else None
     return None
 
 

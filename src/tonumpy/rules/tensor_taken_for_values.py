@@ -58,11 +58,12 @@ elsewhere: convert each before it is added.
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tonumpy.conversions import TakenTensor
 from tonumpy.detectors.taken.table import WRITERS_OF_JSON
 from tonumpy.detectors.taken.words import said
+from tonumpy.engine.names.bindings import is_name
 from tonumpy.findings import RepairStyle
 from tonumpy.repair.operations import Convert, Operation, convert_argument
 from tonumpy.text.names import last_name
@@ -112,18 +113,19 @@ def repair(conversion: TakenTensor, style: RepairStyle) -> tuple[Operation, ...]
 def _has_several(node: ast.expr, scopes: Sequence[ast.AST]) -> bool:
     """True if an expression, or the one that its name was last bound to, reduces along one dimension."""
     if isinstance(node, ast.Name):
-        values = [
-            each.value
-            for each in statements_of(getattr(scopes[-1], "body", []))
-            if isinstance(each, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in each.targets)
-        ]
+        values = list(_values_of(node.id, getattr(scopes[-1], "body", [])))
         return bool(values) and all(_has_several(each, ()) for each in values if not isinstance(each, ast.Name))
     if isinstance(node, ast.Attribute) and node.attr in ("values", "indices"):  # of `x.max(1)`
         return _has_several(node.value, scopes)
-    if isinstance(node, ast.Subscript):
-        return False
     if not isinstance(node, ast.Call) or last_name(node.func) not in _REDUCTIONS:
         return False
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     given = len(node.args) - (last_name(owner) == "torch" if owner is not None else 0)
     return given > 0 or any(each.arg in ("dim", "axis") for each in node.keywords)
+
+
+def _values_of(name: str, body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """The values that assignments of a scope give to a name."""
+    for statement in statements_of(body):
+        if isinstance(statement, ast.Assign) and any(is_name(target, name) for target in statement.targets):
+            yield statement.value
