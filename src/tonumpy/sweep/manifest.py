@@ -24,9 +24,8 @@ def read_targets(path: str) -> list[Target]:
     try:
         with open(path, encoding="utf-8", newline="") as stream:
             rows = _csv_rows(stream, path) if path.endswith(".csv") else _text_rows(stream, path)
-            targets = list(
-                dict.fromkeys(_target(fields, f"{path}:{row}", os.path.dirname(path)) for row, fields in rows)
-            )
+            named = (_target(fields, f"{path}:{row}", os.path.dirname(path)) for row, fields in rows)
+            targets = list(dict.fromkeys(named))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"{path}: {reason}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 _EPILOG = """\
 Options after `--` go to `tonumpy check` in every repository:
@@ -43,16 +44,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found `{text}`")
-    return int(text)
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a number above 0, found `{text}`")
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found `{text}`")
-    return seconds
+    with suppress(ValueError):
+        if 0.0 < float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, found `{text}`")

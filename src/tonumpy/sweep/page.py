@@ -5,26 +5,24 @@ from typing import Any
 
 from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.report import Report, html
-from tonumpy.sweep.parquet_store import Kept
+from tonumpy.sweep.messages import Entry, Target
 
 _LENGTH = 12  # digits of a commit that are shown
 
 
-def page(kept: Iterable[Kept]) -> str:
+def page(kept: Iterable[tuple[Target, str, Entry]]) -> str:
     """The page shows the lines around a finding; these are in the data set, each in its row."""
     findings, errors = [], []
     texts: dict[str, dict[int, str]] = {}
-    for each in kept:
-        name = f"{each.repository.strip('/')}@{each.commit[:_LENGTH]}/{each.said['filename']}"
-        if each.is_error:
-            has_place = each.said["name"] != "io-error"
-            errors.append(
-                SourceError(name, each.said["message"], _position(each.said["location"]) if has_place else None)
-            )
-            continue
-        findings.append(_finding(name, each.said))
-        lines = (each.context or "").split("\n")
-        texts.setdefault(name, {}).update(enumerate(lines, each.context_row or 1))
+    for target, commit, entry in kept:
+        said = entry.said
+        name = f"{target.repository.strip('/')}@{commit[:_LENGTH]}/{said['filename']}"
+        if said["url"] is None:  # there is no rule
+            place = None if said["name"] == "io-error" else Position(**said["location"])
+            errors.append(SourceError(name, said["message"], place))
+        else:
+            findings.append(_finding(name, said))
+            texts.setdefault(name, {}).update(enumerate((entry.context or "").split("\n"), entry.context_row or 1))
 
     def read(name: str) -> bytes:
         lines = texts[name]
@@ -34,25 +32,17 @@ def page(kept: Iterable[Kept]) -> str:
 
 
 def _finding(name: str, said: dict[str, Any]) -> Finding:
-    fix = said["fix"] and Fix(
-        said["fix"]["applicability"],
-        said["fix"]["message"],
-        tuple(
-            Edit(_position(edit["location"]), _position(edit["end_location"]), edit["content"])
-            for edit in said["fix"]["edits"]
-        ),
-    )
-    start, end = _position(said["location"]), _position(said["end_location"])
-    grounds = tuple(
-        Ground(each["kind"], each["about"], each["id"], each["message"], each["filename"], _row(each["location"]))
-        for each in said["evidence"]
-    )
+    fix = said["fix"]
+    fix = fix and Fix(fix["applicability"], fix["message"], tuple(map(_edit, fix["edits"])))
+    start, end = Position(**said["location"]), Position(**said["end_location"])
+    grounds = tuple(map(_ground, said["evidence"]))
     return Finding(name, said["code"], said["message"], start, end, fix, said["confidence"], grounds)
 
 
-def _row(place: dict[str, int] | None) -> int:
-    return 0 if place is None else place["row"]
+def _ground(said: dict[str, Any]) -> Ground:
+    row = said["location"]["row"] if said["location"] else 0
+    return Ground(said["kind"], said["about"], said["id"], said["message"], said["filename"], row)
 
 
-def _position(place: dict[str, int]) -> Position:
-    return Position(place["row"], place["column"])
+def _edit(edit: dict[str, Any]) -> Edit:
+    return Edit(Position(**edit["location"]), Position(**edit["end_location"]), edit["content"])

@@ -64,17 +64,6 @@ class Done(NamedTuple):
     patch: str | None
 
 
-class Kept(NamedTuple):
-    """An entry of the JSON report, a finding or an error, and the lines there; see `Entry`."""
-
-    repository: str
-    commit: str
-    is_error: bool
-    said: dict[str, Any]
-    context: str | None
-    context_row: int | None
-
-
 class Store:
     """The part of a data set that belongs to one run."""
 
@@ -106,11 +95,8 @@ class Store:
             revision = {"revision": target.revision}
             self._write("failures", key, [place | revision | _error(entry) for entry in reply.errors])
         done = Done(reply.commit, len(reply.findings), len(reply.errors), patch)
-        row: dict[str, Any] = {"revision": target.revision, "files": reply.files, "candidates": reply.candidates}
-        row |= {"findings": done.findings, "errors": done.errors, "patch": patch}
-        row |= {"seconds": reply.seconds, "cpu_seconds": reply.cpu_seconds, "memory": reply.memory}
-        row["finished"] = datetime.datetime.now(datetime.timezone.utc)
-        self._write("repositories", key, [place | row])
+        more = {"revision": target.revision, "finished": datetime.datetime.now(datetime.timezone.utc)}
+        self._write("repositories", key, [reply._asdict() | place | done._asdict() | more])
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path("failures", _failure_key(target)))
         self._done.setdefault((target.repository, target.folder), {})[reply.commit] = done
@@ -120,23 +106,13 @@ class Store:
         row = {"repository": target.repository, "revision": target.revision, "folder": target.folder}
         self._write("failures", _failure_key(target), [row | failure._asdict()])
 
-    def kept(self, places: Iterable[tuple[Target, str]]) -> Iterator[Kept]:
+    def kept(self, places: Iterable[tuple[Target, str]]) -> Iterator[tuple[Target, str, Entry]]:
         """Yield the findings and errors of repositories at commits, in the order in which `check` reports them."""
         for target, commit in places:
             key = _key(target.repository, commit, target.folder)
-            rows = [(row, table == "failures") for table in ("findings", "failures") for row in self._read(table, key)]
-            kept = [
-                Kept(
-                    target.repository,
-                    commit,
-                    is_error,
-                    json.loads(row["report"]),
-                    row.get("context"),
-                    row.get("context_row"),
-                )
-                for row, is_error in rows
-            ]
-            yield from sorted(kept, key=lambda each: str(each.said["filename"]))
+            rows = [row for table in ("findings", "failures") for row in self._read(table, key)]
+            kept = [Entry(json.loads(row["report"]), None, row.get("context"), row.get("context_row")) for row in rows]
+            yield from ((target, commit, each) for each in sorted(kept, key=lambda each: str(each.said["filename"])))
 
     def _read(self, table: str, key: str) -> list[dict[str, Any]]:
         path = self._path(table, key)
@@ -152,15 +128,11 @@ class Store:
         return os.path.join(self._folder, table, f"run={self._run}", key and f"{key}.parquet")
 
     def _write(self, table: str, key: str, rows: list[dict[str, Any]]) -> None:
-        schema = _TABLES[table]
-        texts = {field.name for field in schema if field.type == _TEXT}
-        clean = [
-            {name: _storable(row.get(name)) if name in texts else row.get(name) for name in schema.names}
-            for row in rows
-        ]
+        """Write the columns of the table; a row may hold more."""
+        clean = [{name: _storable(value) for name, value in row.items()} for row in rows]
         path = self._path(table, key)
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_pylist(clean, schema=schema), sink, compression="zstd")
+        pq.write_table(pa.Table.from_pylist(clean, schema=_TABLES[table]), sink, compression="zstd")
         try:
             replace_file(path, sink.getvalue().to_pybytes())
         except OSError as error:
@@ -175,29 +147,18 @@ def _failure_key(target: Target) -> str:
     return f"repository-{_key(target.repository, target.revision, target.folder)}"
 
 
-def _storable(text: str | None) -> str | None:
+def _storable(value: object) -> object:
     """Names of files may be no Unicode; Parquet's strings are."""
-    return text if text is None else text.encode("utf-8", "backslashreplace").decode()
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _finding(entry: Entry) -> dict[str, Any]:
-    said = entry.said
-    fix = said["fix"] or {}
-    return _place(said) | {
-        "cell": said["cell"],
-        "end_row": said["end_location"]["row"],
-        "end_column": said["end_location"]["column"],
-        "code": said["code"],
-        "name": said["name"],
-        "confidence": said["confidence"],
-        "applicability": fix.get("applicability"),
-        "message": said["message"],
-        "fix": fix.get("message"),
-        "evidence": json.dumps(said["evidence"]),
-        "line": entry.line,
-        "context": entry.context,
-        "context_row": entry.context_row,
-    }
+    """The columns of a finding: what its entry says under the same names, and what that says further down."""
+    said, fix, end = entry.said, entry.said["fix"] or {}, entry.said["end_location"]
+    row = said | _place(said) | {"end_row": end["row"], "end_column": end["column"]}
+    row |= {"applicability": fix.get("applicability"), "fix": fix.get("message")}
+    row |= {"evidence": json.dumps(said["evidence"]), "line": entry.line}
+    return row | {"context": entry.context, "context_row": entry.context_row}
 
 
 def _error(entry: Entry) -> dict[str, Any]:

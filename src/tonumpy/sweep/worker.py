@@ -65,8 +65,6 @@ def _exceeded(orders: Orders, memory: int, seconds: float) -> Failure | None:
 
 
 def _memory(process: int) -> int:
-    try:
-        found: int = psutil.Process(process).memory_info().rss
-    except psutil.Error:
-        return 0
-    return found
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(process).memory_info().rss)
+    return 0
