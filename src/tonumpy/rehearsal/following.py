@@ -138,8 +138,7 @@ def watching(recorder: Recorder, hooked: Hooked) -> Iterator[None]:
         recorder.end()
         return function(*arguments, **named)
 
-    patches = Patches()
-    try:
+    with Patches() as patches:
         for owner, name, place in _STARTS:
             if hasattr(owner, name):
                 patches.around(owner, name, partial(_start, hooked, place))
@@ -147,8 +146,6 @@ def watching(recorder: Recorder, hooked: Hooked) -> Iterator[None]:
             if hasattr(os, name):
                 patches.around(os, name, leave)
         yield
-    finally:
-        patches.restore()
 
 
 def _start(hooked: Hooked, place: int | None, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401

@@ -49,17 +49,17 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
     """
     if device not in KINDS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(KINDS)}")
-    patches, reports = Patches(), Reports(observer, stop=stop)
+    reports = Reports(observer, stop=stop)
     mixing, copies, gradients = Mixing(reports), Copies(reports), Gradients(reports)
 
     def look(name: str, args: Any, tensors: list[Any], found: list[Mark]) -> None:
         mixing.look(name, args, tensors, found)
-        copies.look(name, args, tensors, found)
+        copies.look(name, tensors, found)
 
-    try:
-        if device == "npu":
-            torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
-        STATE.begin(device, devices)
+    if device == "npu":
+        torch.utils.rename_privateuse1_backend(device)  # for as long as the process lives: torch knows no way back
+    STATE.begin(device, devices)
+    with Patches() as patches:
         # The accelerator.
         for part in (reporting, marks, device_module):
             part.patch(patches)
@@ -72,5 +72,3 @@ def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int
         for each in (compilers, processes, mixing, copies, streams, *told):
             each.patch(patches)
         yield gradients.flush
-    finally:
-        patches.restore()

@@ -32,8 +32,10 @@ from tonumpy.rehearsal.standin.patches import Patches
 
 def patch(patches: Patches, look: Look) -> None:
     """Watch these places until `patches` are restored; `look` sees gradients that lie elsewhere than their tensors."""
-    _patch_engine(patches, look)
+    for module in (torch.autograd, torch.autograd.graph):
+        patches.around(module, "_engine_run_backward", functools.partial(_run_engine, look))
     _patch_gradients(patches)
+    patches.around(Tensor, "register_hook", _register_hook)
     patches.around(BackwardCFunction, "apply", _run_function)
     patches.around(BackwardHook, "__init__", _begin_hook)
     patches.put(torch.utils.checkpoint._allowed_determinism_checks_to_fns, "default", _checked_of)
@@ -54,34 +56,26 @@ def _begin_hook(begin: Any, hook: Any, module: Any, user_hooks: Any, user_pre_ho
     begin(hook, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
 
 
-def _patch_engine(patches: Patches, look: Look) -> None:
-    run = torch.autograd.graph._engine_run_backward
-
-    @functools.wraps(run)
-    def _engine_run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        roots = [mark_of(each) for each in tensors_in(outputs)]
-        for each, gradient in zip(outputs, args[0], strict=False):
-            if isinstance(each, Tensor) and isinstance(gradient, Tensor):
-                look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
-        stack = STATE.here.backward
-        stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
-        try:
-            results = run(outputs, *args, **kwargs)
-        finally:
-            stack.pop()
-        if results:
-            inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
-            for each, result in zip(inputs, results, strict=False):
-                if isinstance(each, Tensor) and isinstance(result, Tensor):
-                    put(result, mark_of(each))
-        return results
-
-    for module in (torch.autograd, torch.autograd.graph):
-        patches.replace(module, "_engine_run_backward", _engine_run_backward)
+def _run_engine(look: Look, run: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
+    roots = [mark_of(each) for each in tensors_in(outputs)]
+    for each, gradient in zip(outputs, args[0], strict=False):
+        if isinstance(each, Tensor) and isinstance(gradient, Tensor):
+            look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
+    stack = STATE.here.backward
+    stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
+    try:
+        results = run(outputs, *args, **kwargs)
+    finally:
+        stack.pop()
+    inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
+    for each, result in zip(inputs, results or (), strict=False):
+        if isinstance(each, Tensor) and isinstance(result, Tensor):
+            put(result, mark_of(each))
+    return results
 
 
 def _patch_gradients(patches: Patches) -> None:
-    grad, register = marks.Base.grad, Tensor.register_hook
+    grad = marks.Base.grad
     get = grad.__get__
 
     def grad_of(self: Any) -> Any:
@@ -99,19 +93,12 @@ def _patch_gradients(patches: Patches) -> None:
         put(found, mark_of(self))
         return found
 
-    @functools.wraps(register)
-    def register_hook(self: Any, hook: Any) -> Any:
-        mark = mark_of(self)
-
-        @functools.wraps(hook)
-        def marking(found: Any) -> Any:
-            marks.put_all(found, mark)
-            return hook(found)
-
-        return register(self, marking)
-
     patches.replace(Tensor, "grad", property(grad_of, grad.__set__, grad.__delete__, grad.__doc__))
-    patches.replace(Tensor, "register_hook", register_hook)
+
+
+def _register_hook(register: Any, tensor: Any, hook: Any) -> Any:
+    mark = mark_of(tensor)
+    return register(tensor, functools.wraps(hook)(lambda gradient: hook(marks.put_all(gradient, mark))))
 
 
 def _marking(hook: Any) -> Any:

@@ -38,8 +38,7 @@ def _patch_dynamo(patches: Patches) -> None:
     patches.around(dynamo, "reset", _resetting)
     set_stance = getattr(torch.compiler, "set_stance", None)
     if set_stance is not None:
-        eager = set_stance("force_eager")
-        patches.on_exit(lambda: eager.__exit__(None, None, None))
+        patches.push(set_stance("force_eager"))
 
 
 def _resetting(reset: Any, *args: Any, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections import Counter
 from collections.abc import Callable
@@ -173,7 +174,7 @@ def patch(patches: Patches) -> None:
     if module is None:
         module = types.ModuleType(f"torch.{STATE.kind}")
         patches.replace(torch, STATE.kind, module)
-        patches.put(__import__("sys").modules, module.__name__, module)
+        patches.put(sys.modules, module.__name__, module)
     own = [module, *(getattr(module, part) for part in ("memory", "random") if hasattr(module, part))]
     for name, answer in found.items():
         if STATE.kind == "mps" and name in ("Stream", "stream", "current_stream", "device"):

@@ -59,7 +59,7 @@ class Gradients:
         patches.replace(Tensor, "__float__", _cutting(lambda tensor: to_float(_detach(tensor)), self._note_number))
         patches.replace(Tensor, "data", property(_cutting(data.__get__, self._note_cut), data.__set__))
         patches.around(Tensor, "backward", self._backward)
-        patches.on_exit(self.flush)
+        patches.callback(self.flush)
 
     def _backward(self, backward: Any, loss: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
         if self._cuts or self._numbers:

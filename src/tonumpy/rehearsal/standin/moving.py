@@ -175,7 +175,7 @@ def _replace_old_types(patches: Patches) -> None:
         torch.set_default_dtype(dtype)
         torch.set_default_device(torch.device(kind, 0) if is_there else None)
         if is_there:
-            patches.on_exit(lambda: torch.set_default_device(None))
+            patches.callback(torch.set_default_device, None)
 
     patches.replace(torch, "set_default_tensor_type", set_default_tensor_type)
 

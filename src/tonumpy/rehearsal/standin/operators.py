@@ -68,10 +68,11 @@ def patch(patches: Patches, look: Look) -> None:
         if isinstance(original, types.BuiltinFunctionType):
             made[original] = refusing(original.__name__, factory(original))
     variable = _C._VariableFunctions
-    patches.replace(_C, "_VariableFunctions", _VariableFunctions(variable, made))
-    for name in dir(variable):
-        if getattr(variable, name) in made:
-            patches.replace(torch._VF, name, made[getattr(variable, name)])
+    functions = {name: getattr(variable, name) for name in dir(variable)}
+    wrapped = {name: made[original] for name, original in functions.items() if original in made}
+    patches.replace(_C, "_VariableFunctions", types.SimpleNamespace(**functions | wrapped))  # it cannot be changed
+    for name, function in wrapped.items():
+        patches.replace(torch._VF, name, function)
     _rebind(patches, made)
     _wrap_methods(patches, wrap)
     for kind in (torch._ops.OpOverloadPacket, torch._ops.OpOverload):
@@ -119,15 +120,6 @@ def _wrap_methods(patches: Patches, wrap: _Wrapper) -> None:
             patches.replace(Tensor, name, wrap(original, name))
 
 
-class _VariableFunctions:
-    """Stands in the place of `torch._C._VariableFunctions`, which cannot be changed."""
-
-    def __init__(self, variable: Any, made: dict[Any, Function]) -> None:
-        for name in dir(variable):
-            original = getattr(variable, name)
-            self.__dict__[name] = made.get(original, original)
-
-
 class _Wrapper:
     """Makes the wrapped function of a function, by its name."""
 
@@ -147,25 +139,8 @@ class _Wrapper:
             """The fast path: all tensors are positional and have one mark, and no device is named."""
             if count_modes():
                 return crossing(compute, name, args, kwargs, public)
-            seen = None
-            for each in args:
-                kind = type(each)
-                if kind is Tensor or kind is Parameter:
-                    try:
-                        mark = storage_of(each).mark
-                    except WITHOUT_STORAGE:
-                        return crossing(compute, name, args, kwargs, public)
-                    if mark is not seen:
-                        if seen is not None or mark.is_rare:
-                            return crossing(compute, name, args, kwargs, public)
-                        seen = mark
-                elif kind in _SCALARS:
-                    continue
-                else:
-                    seen = _with_other(each, seen)
-                    if seen is UNKNOWN:
-                        return crossing(compute, name, args, kwargs, public)
-            if kwargs and not _are_plain(kwargs):
+            seen = _one_mark(args, None)
+            if seen is UNKNOWN or (kwargs and not _are_plain(kwargs)):
                 return crossing(compute, name, args, kwargs, public)
             act = original
             if not is_original and seen is not None:
@@ -194,14 +169,7 @@ class _Wrapper:
         if public is not None and any(map(_overrides, given := (*_parts(args), *_parts(kwargs.values())))):
             return handle_torch_function(public(), given, *args, **kwargs)  # torch would tell of its own function
         tensors = marks.tensors_in((args, kwargs) if kwargs else args)
-        found = [mark_of(each) for each in tensors]
-        target = next((each for each in found if each.pretended), None)
-        if len(set(found)) > 1 or (found and found[0].is_rare):
-            self._look(name, args, tensors, found)
-            if target is not None and target.excused and len(set(found)) > 1:
-                target = marks.on(target.place)
-        if target is None and tensors:
-            target = UNKNOWN if all(each is UNKNOWN for each in found) else marks.HOST
+        target = self._meeting(name, args, tensors)
         if kwargs:
             target = _with_options(kwargs, target)
         result = compute(*args, **kwargs)
@@ -213,6 +181,17 @@ class _Wrapper:
             marks.holder_of(result).mark = target
         marks.put_all(result[:1] if name in lists.GIVES_SIZES else result, target)
         return result
+
+    def _meeting(self, name: str, args: Any, tensors: list[Any]) -> Mark | None:
+        """The mark of what an operator makes of tensors; those that lie apart, or are rare, are looked at."""
+        found = [mark_of(each) for each in tensors]
+        several = set(found)
+        if len(several) > 1 or any(each.is_rare for each in several):
+            self._look(name, args, tensors, found)
+        target = next((each for each in found if each.pretended), None)
+        if target is not None:
+            return marks.on(target.place) if target.excused and len(several) > 1 else target
+        return None if not several else UNKNOWN if several == {UNKNOWN} else marks.HOST
 
 
 def _short(name: str, original: Function, operator: Function) -> Function:
@@ -285,20 +264,25 @@ def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
     return target
 
 
-def _with_other(value: Any, seen: Mark | None) -> Mark | None:
-    """The one mark of what was seen and of the tensors in a list or index; UNKNOWN where that takes a closer look."""
-    if type(value) is not list and type(value) is not tuple:
-        return UNKNOWN if hasattr(type(value), "__torch_function__") else seen
+def _one_mark(values: Iterable[Any], seen: Mark | None) -> Mark | None:
+    """The one mark of what was seen and of the tensors in arguments, a list or index; UNKNOWN where that takes a closer
+    look."""
     try:
-        for each in value:
+        for each in values:
             kind = type(each)
-            if kind in PLAIN_TYPES:
+            if kind is Tensor or kind is Parameter:
                 mark = storage_of(each).mark
                 if mark is not seen:
                     if seen is not None or mark.is_rare:
                         return UNKNOWN
                     seen = mark
-            elif kind not in _SCALARS:
+            elif kind in _SCALARS:
+                continue
+            elif kind is list or kind is tuple:
+                seen = _one_mark(each, seen)
+                if seen is UNKNOWN:
+                    return UNKNOWN
+            elif hasattr(kind, "__torch_function__"):
                 return UNKNOWN
     except WITHOUT_STORAGE:
         return UNKNOWN

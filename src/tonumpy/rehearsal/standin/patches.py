@@ -6,6 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from tonumpy.rehearsal.child.tonumpy_import_hook import WaitForImport
@@ -22,27 +23,21 @@ def _name(value: Any, owner: Any, name: str) -> None:
         value.__module__ = owner.__module__ if is_method else getattr(owner, "__name__", value.__module__)
 
 
-class Patches:
+class Patches(ExitStack):
     """The replaced attributes, with their former values; the last replaced is put back first."""
 
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-
-    def replace(self, owner: Any, name: str, value: object) -> Any:
-        """Set an attribute of a module, class or object. Returns what was seen there before."""
-        seen = getattr(owner, name, None)
+    def replace(self, owner: Any, name: str, value: object) -> None:
+        """Set an attribute of a module, class or object."""
         old = vars(owner).get(name, _ABSENT)
         _name(value, owner, name)
         setattr(owner, name, value)
+        self.callback(*((delattr, owner, name) if old is _ABSENT else (setattr, owner, name, old)))
 
-        def undo() -> None:
-            if old is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, old)
-
-        self._undo.append(undo)
-        return seen
+    def put(self, mapping: Any, key: object, value: object) -> None:
+        """Set an item of a mapping."""
+        old = mapping.get(key, _ABSENT)
+        mapping[key] = value
+        self.callback(*((mapping.pop, key) if old is _ABSENT else (mapping.__setitem__, key, old)))
 
     def around(self, owner: Any, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
         """Have `act(original, *args, **kwargs)` called in the place of a function or method, and return what is."""
@@ -71,7 +66,7 @@ class Patches:
 
         hook = WaitForImport(name, begin)
         sys.meta_path.insert(0, hook)
-        self.on_exit(leave)
+        self.callback(leave)
 
     def later(self, act: Callable[[Patches], None]) -> Callable[[], None]:
         """A function that calls `act` once, at its first call: what few programs need is patched then."""
@@ -82,25 +77,3 @@ class Patches:
                 waiting.pop()(self)
 
         return begin
-
-    def put(self, mapping: Any, key: object, value: object) -> None:
-        """Set an item of a mapping or list."""
-        old = mapping.get(key, _ABSENT) if hasattr(mapping, "get") else mapping[key]
-        mapping[key] = value
-
-        def undo() -> None:
-            if old is _ABSENT:
-                del mapping[key]
-            else:
-                mapping[key] = old
-
-        self._undo.append(undo)
-
-    def on_exit(self, undo: Callable[[], None]) -> None:
-        """Call this when the others are put back."""
-        self._undo.append(undo)
-
-    def restore(self) -> None:
-        """Put everything back."""
-        while self._undo:
-            self._undo.pop()()

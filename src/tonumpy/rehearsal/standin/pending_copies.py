@@ -53,7 +53,7 @@ class Copies:
     def patch(self, patches: Patches) -> None:
         """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
         streams.waiting.append(self._forget)
-        patches.on_exit(streams.waiting.clear)
+        patches.callback(streams.waiting.clear)
         methods = [patches.around(Tensor, name, self._moved) for name in ("to", "type", "cpu")]
         methods.append(patches.around(Tensor, "copy_", self._copied))
         lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
@@ -121,9 +121,8 @@ class Copies:
                 storage.mark = HOST
                 self._reports.tell("unfinished copy", tensor, f" (made at {found})")
 
-    def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
+    def look(self, name: str, tensors: list[Any], marks: list[Mark]) -> None:
         """An operator is given tensors, among them pending ones: tell of those that it reads."""
-        del args
         if not self._any or any(word in name for word in _MAKES_ANOTHER) or any(each.pretended for each in marks):
             return
         read = [each for each, mark in zip(tensors, marks, strict=True) if mark is _PENDING]
