@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tonumpy.rehearsal.standin.marks import CPU, HOST, STATE, mark_of, on, put_all, tensors_in
+from tonumpy.rehearsal.standin.marks import CPU, STATE, at, mark_of, put_all, tensors_in
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
 
@@ -120,10 +120,10 @@ def _names_the_device(made: Any) -> bool:
 
 
 def _load(load: Any, f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-    place = None if map_location is None else STATE.place(map_location)
-    made = load(f, map_location if place is None else CPU, *args, **kwargs)
+    mark = at(map_location)
+    made = load(f, CPU if mark.pretended else map_location, *args, **kwargs)
     if map_location is not None:
-        put_all([*made.parameters(), *made.buffers()], HOST if place is None else on(place))
+        put_all([*made.parameters(), *made.buffers()], mark)
     return made
 
 

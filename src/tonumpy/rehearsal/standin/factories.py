@@ -14,7 +14,17 @@ import torch
 import torch.utils._device as default_device
 
 from tonumpy.rehearsal.standin import marks
-from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, count_modes, is_pretended, mark_of, tensors_in
+from tonumpy.rehearsal.standin.marks import (
+    CPU,
+    STATE,
+    Base,
+    Mark,
+    Tensor,
+    count_modes,
+    is_pretended,
+    mark_of,
+    tensors_in,
+)
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
 from tonumpy.rehearsal.standin.patches import Patches
 
@@ -117,40 +127,44 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
     shares, has_data = name in _SHARE, name in _OF_DATA
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not count_modes() and not (args and isinstance(args[0], Tensor)):
-            result = original(*args)
-            marks.note_origin(marks.put(result, marks.HOST), "made")
-            return result
-        device = kwargs.get("device")
         source = args[0] if args and isinstance(args[0], Tensor) else None
-        if source is not None and has_data and device is None:
-            return marks.put_all(original(*args, **kwargs), mark_of(source))
-        if device is None and name not in MORE_FACTORIES:
-            device = _default_device()
-        is_pinned_wanted = bool(kwargs.pop("pin_memory", False))
-        place = STATE.place(device)
-        if kwargs.get("generator") is not None:
-            kwargs["generator"] = generator_for(kwargs["generator"], place or CPU)
-        if device is not None:
-            kwargs["device"] = device if place is None else CPU
-            if source is not None and (shares or (place is None and mark_of(source).pretended)):
-                args = (source.to(device), *args[1:])
+        if source is None and not kwargs and not count_modes():
+            return _made(original(*args), marks.HOST)
+        if kwargs.get("device") is None and name not in MORE_FACTORIES:
+            kwargs["device"] = _default_device()
+        if source is not None and has_data:
+            if kwargs["device"] is None:
+                return marks.put_all(original(*args, **kwargs), mark_of(source))
+            args = (source.to(kwargs["device"]), *args[1:])
+        is_pinned_wanted, mark = kwargs.get("pin_memory"), with_options(kwargs, marks.HOST)
         result = original(*args, **kwargs)
-        if place is not None:
-            if shares and source is None:  # the device has its own memory
-                result = result.clone()
-            holder = marks.holder_of(result)
-            holder.mark = marks.on(place)
-            check_dtype(result)
-        else:
-            is_host = device is None or torch.device(device).type == "cpu"
-            holder = marks.put(result, marks.HOST if is_host else marks.UNKNOWN)
-        if is_pinned_wanted:
-            note_pinned(result)
-        marks.note_origin(holder, "made")
-        return result
+        if shares and source is None and mark.pretended:  # the device has its own memory
+            result = result.clone()
+        return _made(note_pinned(result) if is_pinned_wanted else result, mark)
 
     return named(make, original, name)
+
+
+def _made(result: Any, mark: Mark) -> Any:
+    holder = marks.holder_of(result)
+    if mark.pretended or holder.mark is marks.UNKNOWN:
+        holder.mark = mark
+    check_dtype(result)
+    marks.note_origin(holder, "made", 3)
+    return result
+
+
+def with_options(kwargs: dict[str, Any], target: Mark) -> Mark:
+    """The mark of the result by the options of an operator, which are made those of the CPU."""
+    if kwargs.get("device") is not None:
+        target = marks.at(kwargs["device"])
+        if target.pretended:
+            kwargs["device"] = CPU
+    if kwargs.get("pin_memory"):
+        kwargs["pin_memory"] = False
+    if kwargs.get("generator") is not None:
+        kwargs["generator"] = generator_for(kwargs["generator"], target.place)
+    return target
 
 
 def named(function: Callable[..., Any], original: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -157,6 +157,15 @@ def on(place: torch.device, *, excused: bool = False) -> Mark:
     return Mark(place, place.type != "cpu", excused)
 
 
+def at(device: Any) -> Mark:
+    """The mark of what is made on a device that a program names, or on none; UNKNOWN for one that is neither of the
+    stand-in nor the CPU."""
+    place = STATE.place(device)
+    if place is not None:
+        return on(place)
+    return HOST if device is None or parts_of(device)[0] == "cpu" else UNKNOWN
+
+
 def patch(patches: Patches) -> None:
     """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
     device, clone, reduce = _device_of_storage, Storage.clone, Storage.__reduce__
@@ -169,10 +178,8 @@ def patch(patches: Patches) -> None:
 
     def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
         del non_blocking
-        place = STATE.place(device)
-        if self.mark.place == (place or CPU):
-            return self
-        return _copied(self, HOST if place is None else on(place))
+        mark = at(device)
+        return self if self.mark.place == mark.place else _copied(self, mark)
 
     def moved(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
         del non_blocking
@@ -262,17 +269,14 @@ def tensors_in(values: Any) -> list[Any]:
     """The tensors among the arguments of an operator, also in lists and dicts."""
     found: list[Any] = []
     for each in values:
-        kind = type(each)
-        if kind in PLAIN_TYPES:
+        if type(each) in PLAIN_TYPES:
             found.append(each)
-        elif kind is list or kind is tuple:
-            found += tensors_in(each)
-        elif isinstance(each, Tensor):
-            found.append(each)
-        elif isinstance(each, dict):
-            found += tensors_in(each.values())
         elif isinstance(each, (list, tuple)):
             found += tensors_in(each)
+        elif isinstance(each, dict):
+            found += tensors_in(each.values())
+        elif isinstance(each, Tensor):
+            found.append(each)
     return found
 
 

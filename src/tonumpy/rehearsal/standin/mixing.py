@@ -73,25 +73,28 @@ class Mixing:
 
 def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], target: Mark) -> Any:
     """The tensor that lies elsewhere than the others and must not; None where all are taken."""
-    if name in lists.TAKES_HOST and (name not in lists.INDEXING or marks[0].pretended):
+    if _takes_host(name, args, marks[0]):
         return None
-    pairs = list(zip(tensors, marks, strict=True))
-    if name == "__setitem__":
-        index = args[1] if isinstance(args[1], tuple) else (args[1],)
-        if not any(isinstance(each, Tensor | list) for each in index):
-            return None  # a copy into a view
-    if name in lists.WRITES_BY_INDEX and marks[0].pretended:  # the index may lie on the CPU, the values may not
-        values = args[2] if len(args) > 2 else None
-        pairs = [pair for pair in pairs if pair[0] is values]
-    if name in lists.RECURRENT:
-        pairs = [pair for pair in pairs if pair[0].is_floating_point()]
-    is_strict = name in lists.TAKES_NO_SCALAR
-    for each, mark in pairs:
-        if mark is UNKNOWN or mark.place == target.place:
+    is_write = name == "__setitem__" and marks[0].pretended  # the index may lie on the CPU, the values may not
+    for each, mark in zip(tensors, marks, strict=True):
+        if (is_write and each is not args[2]) or (name in lists.RECURRENT and not each.is_floating_point()):
             continue
-        if (each.dim() or mark.pretended or is_strict) and not isinstance(each, _LAZY) and not each.is_meta:
+        is_counted = each.dim() or mark.pretended or name in lists.TAKES_NO_SCALAR
+        if is_counted and _lies_apart(each, mark, target):
             return each
     return None
+
+
+def _takes_host(name: str, args: Any, first: Mark) -> bool:
+    if name == "__setitem__":
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        return not any(isinstance(each, Tensor | list) for each in index)  # a copy into a view
+    return name in lists.TAKES_HOST and (name not in lists.INDEXING or first.pretended)
+
+
+def _lies_apart(tensor: Any, mark: Mark, target: Mark) -> bool:
+    is_known = mark is not UNKNOWN and not isinstance(tensor, _LAZY) and not tensor.is_meta
+    return is_known and mark.place != target.place
 
 
 _LAZY = torch.nn.parameter.UninitializedTensorMixin

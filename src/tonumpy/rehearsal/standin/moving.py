@@ -100,15 +100,11 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[A
 
 def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The tensor on a device, with the other options of `to`."""
-    mark, place, is_plain = mark_of(self), STATE.place(device), not rest and not kwargs
-    if place is not None:
-        target = marks.on(place)
-        if mark is target and is_plain:
-            return self
-    elif marks.parts_of(device)[0] == "cpu":
-        target = marks.HOST
-    else:  # meta, or what raises
+    mark, target, is_plain = mark_of(self), marks.at(device), not rest and not kwargs
+    if target is marks.UNKNOWN:  # meta, or what raises
         return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
+    if mark is target and is_plain:
+        return self
     if isinstance(self, _Lazy):
         self = self.data
     stays = mark.place == target.place and not mark.excused

@@ -21,7 +21,7 @@ from torch.overrides import handle_torch_function
 
 from tonumpy.rehearsal.standin import marks
 from tonumpy.rehearsal.standin import operator_lists as lists
-from tonumpy.rehearsal.standin.factories import factory, generator_for, named, refuses_integers, refusing
+from tonumpy.rehearsal.standin.factories import factory, named, refuses_integers, refusing, with_options
 from tonumpy.rehearsal.standin.marks import (
     PLAIN_TYPES,
     STATE,
@@ -130,6 +130,7 @@ class _Wrapper:
         is_method, plainly = not isinstance(original, types.BuiltinFunctionType), refusing(name, original)
         compute = _casting(name, plainly)
         is_original, is_always = compute is original, plainly is not original and not refuses_integers(name)
+        usual = compute if is_always else original
         crossing, returns_self = self.crossing, _writes_first(name)
 
         def public() -> Function:
@@ -142,10 +143,9 @@ class _Wrapper:
             seen = _one_mark(args, None)
             if seen is UNKNOWN or (kwargs and not _are_plain(kwargs)):
                 return crossing(compute, name, args, kwargs, public)
-            act = original
+            act = usual
             if not is_original and seen is not None:
-                is_special = is_always or STATE.has_cast or getattr(args[0], "dtype", None) not in _FLOATS
-                act = compute if is_special else original
+                act = compute if STATE.has_cast or getattr(args[0], "dtype", None) not in _FLOATS else usual
             result = act(*args, **kwargs) if kwargs else act(*args)
             if seen is None or returns_self:
                 return result
@@ -171,9 +171,9 @@ class _Wrapper:
         tensors = marks.tensors_in((args, kwargs) if kwargs else args)
         target = self._meeting(name, args, tensors)
         if kwargs:
-            target = _with_options(kwargs, target)
+            target = with_options(kwargs, target)
         result = compute(*args, **kwargs)
-        if target is None or target is UNKNOWN or name in lists.VIEWS or _writes_first(name):
+        if target is UNKNOWN or name in lists.VIEWS or _writes_first(name):
             return result
         if any(result is each for each in tensors):
             return result
@@ -182,7 +182,7 @@ class _Wrapper:
         marks.put_all(result[:1] if name in lists.GIVES_SIZES else result, target)
         return result
 
-    def _meeting(self, name: str, args: Any, tensors: list[Any]) -> Mark | None:
+    def _meeting(self, name: str, args: Any, tensors: list[Any]) -> Mark:
         """The mark of what an operator makes of tensors; those that lie apart, or are rare, are looked at."""
         found = [mark_of(each) for each in tensors]
         several = set(found)
@@ -191,7 +191,7 @@ class _Wrapper:
         target = next((each for each in found if each.pretended), None)
         if target is not None:
             return marks.on(target.place) if target.excused and len(several) > 1 else target
-        return None if not several else UNKNOWN if several == {UNKNOWN} else marks.HOST
+        return marks.HOST if several - {UNKNOWN} else UNKNOWN
 
 
 def _short(name: str, original: Function, operator: Function) -> Function:
@@ -246,22 +246,6 @@ def _parts(values: Iterable[Any]) -> Iterator[Any]:
             yield from each
         else:
             yield each
-
-
-def _with_options(kwargs: dict[str, Any], target: Mark | None) -> Mark | None:
-    """The mark of the result by the options of an operator, which are made those of the CPU."""
-    device = kwargs.get("device")
-    if device is not None:
-        place = STATE.place(device)
-        if place is not None:
-            kwargs["device"], target = marks.CPU, marks.on(place)
-        else:
-            target = marks.HOST if torch.device(device).type == "cpu" else None
-    if kwargs.get("pin_memory"):
-        kwargs["pin_memory"] = False
-    if kwargs.get("generator") is not None:
-        kwargs["generator"] = generator_for(kwargs["generator"], marks.CPU if target is None else target.place)
-    return target
 
 
 def _one_mark(values: Iterable[Any], seen: Mark | None) -> Mark | None:
