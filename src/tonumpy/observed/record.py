@@ -99,13 +99,8 @@ def _placed(entry: Entry, source: Source) -> Sighting | None:
     if len(rows) != 1:
         return None
     down, right = rows[0] - spot.row, _indentation(source, rows[0]) - entry.indentation
-    moved = Spot(
-        rows[0],
-        None if spot.end_row is None else spot.end_row + down,
-        None if spot.column is None else spot.column + right,
-        None if spot.end_column is None else spot.end_column + right,
-    )
-    return entry.sighting._replace(spot=moved)
+    moved = (None if part is None else part + by for part, by in zip(spot, (down, down, right, right), strict=True))
+    return entry.sighting._replace(spot=Spot._make(moved))
 
 
 def _line(source: Source, row: int) -> str:
@@ -203,11 +198,9 @@ def told_of(source: Source, path: str) -> Told:
     sites = Sites(source)
     at: dict[ast.AST, Sighting] = {}
     for each in sightings:
-        candidate = sites.candidate(each.spot) if each.is_method else None
-        site = None if candidate is not None else sites.operation(each.spot)
-        node = candidate.call if candidate is not None else site.call if site is not None else None
-        if node is not None and each.what == "conversion":
-            at[node] = each
+        site = (sites.candidate(each.spot) if each.is_method else None) or sites.operation(each.spot)
+        if site is not None and each.what == "conversion":
+            at[site.call] = each
     return Told(tuple(sightings), at)
 
 

@@ -83,6 +83,13 @@ class Event(NamedTuple):
         return "conversion" if self.way == "numpy" or self.way == "array" else self.way
 
     @property
+    def outcome(self) -> Literal["refused", "handled", "fragile", "passed"]:
+        """What came of it; "fragile": nothing was refused, but only because grad mode was off."""
+        if self.is_refused:
+            return "handled" if self.is_handled else "refused"
+        return "fragile" if self.requires_grad and not self.is_grad_enabled else "passed"
+
+    @property
     def is_refused(self) -> bool:
         """True if the conversion raises on real hardware."""
         return bool(self.reasons)

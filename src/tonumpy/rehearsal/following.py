@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 try:
     import _posixsubprocess
@@ -26,6 +26,9 @@ except ImportError:  # Windows
 from collections.abc import Callable, Iterator, Mapping
 
 from tonumpy.rehearsal.spool import Recorder
+
+if TYPE_CHECKING:
+    from tonumpy.rehearsal.standin.patches import Patches
 
 Hooked = Callable[[Mapping[Any, Any]], Mapping[Any, Any]]
 
@@ -70,23 +73,18 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
     """
     import torch  # noqa: F401 -- the user's own
 
-    from tonumpy.rehearsal.spool import Recorder  # with multiprocessing, which ends after us: start-up
     from tonumpy.rehearsal.standin import pretend  # with torch: start-up
+    from tonumpy.rehearsal.standin.patches import Patches  # with torch: start-up
 
     order = order_of(text)
     recorder = Recorder(order.folder, is_first=is_first)
-    former = {name: os.environ.get(name) for name in NAMES}
-    os.environ.update(hooked(os.environ, text))
-    try:
-        pretended = pretend(order.device, recorder, stop=order.stop, devices=order.devices)
-        with pretended as recorder.before_end, watching(recorder, partial(hooked, text=text)):
+    with Patches() as patches:
+        wanted = hooked(os.environ, text)
+        for name in NAMES:
+            patches.put(os.environ, name, wanted[name])
+        with pretend(order.device, recorder, stop=order.stop, devices=order.devices) as recorder.before_end:
+            _watch(patches, recorder, partial(hooked, text=text))
             yield recorder
-    finally:
-        for name, value in former.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 _PAUSE = 0.05  # seconds in which a thread of torch's own can come out of the stand-in
@@ -129,23 +127,20 @@ _STARTS: list[tuple[Any, str, int | None]] = [
 ]
 
 
-@contextmanager
-def watching(recorder: Recorder, hooked: Hooked) -> Iterator[None]:
-    """Until the end of the block; `hooked` gives an environment what a Python needs to follow."""
-    from tonumpy.rehearsal.standin.patches import Patches  # with torch: start-up
+def _watch(patches: Patches, recorder: Recorder, hooked: Hooked) -> None:
+    """Tell of what the process has loaded before it leaves; `hooked` gives an environment what a Python needs to
+    follow."""
 
     def leave(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         recorder.end()
         return function(*arguments, **named)
 
-    with Patches() as patches:
-        for owner, name, place in _STARTS:
-            if hasattr(owner, name):
-                patches.around(owner, name, partial(_start, hooked, place))
-        for name in ("_exit", *_EXECS):
-            if hasattr(os, name):
-                patches.around(os, name, leave)
-        yield
+    for owner, name, place in _STARTS:
+        if hasattr(owner, name):
+            patches.around(owner, name, partial(_start, hooked, place))
+    for name in ("_exit", *_EXECS):
+        if hasattr(os, name):
+            patches.around(os, name, leave)
 
 
 def _start(hooked: Hooked, place: int | None, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401

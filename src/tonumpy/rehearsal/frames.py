@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tonumpy.boundary.foreign import lies_in_foreign
 from tonumpy.observed.sighting import Spot, is_at
@@ -75,15 +75,15 @@ def tree_of(filename: str) -> ast.Module | None:
         return None
 
 
-def node_at(frame: FrameType, kind: type[ast.expr | ast.stmt]) -> ast.expr | ast.stmt | None:
+_Node = TypeVar("_Node", bound=ast.expr | ast.stmt)
+
+
+def node_at(frame: FrameType, kind: type[_Node]) -> _Node | None:
     """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
     the row."""
     spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
-    near = (
-        [each for each in walk(tree) if isinstance(each, kind) and is_in_row(each, spot.row)]
-        if tree is not None
-        else []
-    )
+    nodes = () if tree is None else walk(tree)
+    near = [each for each in nodes if isinstance(each, kind) and is_in_row(each, spot.row)]
     if spot.column is None:
         return near[0] if len(near) == 1 else None
     return next((each for each in near if is_at(each, spot)), None)
@@ -92,20 +92,24 @@ def node_at(frame: FrameType, kind: type[ast.expr | ast.stmt]) -> ast.expr | ast
 def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
     """The value of a name, an attribute, or an item of a list or dict; else UNKNOWN. Nothing of the program's own is
     called."""
-    if isinstance(node, ast.Name):
-        spaces = (frame.f_locals, frame.f_globals)
-        return next((space[node.id] for space in spaces if node.id in space), UNKNOWN)
-    if isinstance(node, ast.Attribute):
-        own = getattr(value_of(node.value, frame), "__dict__", {})
-        tables = [own, *(own[table] for table in _TABLES if type(own.get(table)) is dict)]
-        return next((table[node.attr] for table in tables if node.attr in table), UNKNOWN)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        held: Any = value_of(node.value, frame)
-        if type(held) in (list, tuple) and len(held) <= _MOST:
-            held = dict(enumerate(held))
-        return held.get(node.slice.value, UNKNOWN) if type(held) is dict else UNKNOWN
-    is_called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SEQUENCES
-    return () if is_called or isinstance(node, (ast.List, ast.Tuple, ast.Constant, ast.ListComp)) else UNKNOWN
+    match node:
+        case ast.Name(name):
+            spaces: list[Any] = [frame.f_locals, frame.f_globals]
+        case ast.Attribute(owner, name):
+            own = getattr(value_of(owner, frame), "__dict__", {})
+            spaces = [own, *(own[table] for table in _TABLES if type(own.get(table)) is dict)]
+        case ast.Subscript(owner, ast.Constant(name)):
+            held: Any = value_of(owner, frame)
+            if type(held) in (list, tuple) and len(held) <= _MOST:
+                held = dict(enumerate(held))
+            spaces = [held] if type(held) is dict else []
+        case ast.Call(ast.Name(name)) if name in _SEQUENCES:
+            return ()
+        case ast.List() | ast.Tuple() | ast.Constant() | ast.ListComp():
+            return ()
+        case _:
+            return UNKNOWN
+    return next((space[name] for space in spaces if name in space), UNKNOWN)
 
 
 def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:

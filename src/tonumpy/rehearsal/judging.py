@@ -142,7 +142,7 @@ def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
     for each in events:
         if each.own >= 0:
             call = each.stack[each.own]
-            is_method = each.is_direct and each.way == "numpy"
+            is_method = each.what != "conversion" or (each.is_direct and each.way == "numpy")
             places.setdefault((os.path.abspath(call.filename), call.spot, each.what, is_method), []).append(each)
     found: dict[str, list[Sighting]] = {}
     for (path, spot, what, is_method), each_time in places.items():
@@ -153,23 +153,23 @@ def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
 
 
 def _sighting(spot: Spot, what: What, events: list[Event], *, is_method: bool) -> Sighting:
-    refused = [each for each in events if each.is_refused]
-    unhandled = [each for each in refused if not each.is_handled]
-    fragile = [each for each in events if each.requires_grad and not each.is_grad_enabled]
+    outcomes: dict[str, list[Event]] = {}
+    for each in events:
+        outcomes.setdefault(each.outcome, []).append(each)
+    told = next(outcomes[outcome] for outcome in ("refused", "handled", "fragile", "passed") if outcome in outcomes)
     passed = [each for each in events if not each.is_refused]
-    told = unhandled or refused or fragile or events
-    observed = _observed(told)._replace(is_fragile=what == "conversion" and not refused and bool(fragile))
+    is_fragile = what == "conversion" and told[0].outcome == "fragile"
     held = dict.fromkeys(each.held for each in told if each.held)
     return Sighting(
         spot,
         what,
-        is_method or what != "conversion",
-        bool(refused),
+        is_method,
+        told[0].is_refused,
         _bit(told),
-        observed,
+        _observed(told)._replace(is_fragile=is_fragile),
         tuple(held)[:_MOST_HELD],
         _observed(passed) if passed else None,
-        bool(refused) and not unhandled,
+        told[0].outcome == "handled",
         told[0].about,
     )
 

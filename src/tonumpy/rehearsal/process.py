@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple, TextIO
 
 from tonumpy.rehearsal.following import Order
@@ -73,16 +73,10 @@ def _parted(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 @contextmanager
 def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Signals that would end us are the program's; that of Ctrl-C the terminal has given it already."""
-    before = {}
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-            if name == "SIGINT":
-                before[number] = signal.signal(number, signal.SIG_IGN)
-            else:
-                before[number] = signal.signal(number, lambda number, _: process.send_signal(number))
-    try:
+    with ExitStack() as before:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                handler = signal.SIG_IGN if name == "SIGINT" else lambda number, _: process.send_signal(number)
+                before.callback(signal.signal, number, signal.signal(number, handler))
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -90,6 +90,19 @@ def _lines(path: str) -> list[Any]:
 MOST_FRAMES = 40  # of a stack that are kept
 
 
+def _in_full(event: Event, own: int, tensor: object) -> Event:
+    """The event with what only the first of its kind tells: where the user's own code is, and what holds the tensor."""
+    is_direct = own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own])
+    told = event._replace(stack=event.stack[: max(MOST_FRAMES, own + 1)], own=own, is_direct=is_direct)
+    if own < 0 or tensor is None:
+        return told
+    filename = event.stack[own].filename  # its innermost frame still stands
+    frame = next((each for each in outward(sys._getframe(3)) if each.f_code.co_filename == filename), None)
+    held = () if frame is None else names_of(tensor, frame)
+    is_unnamed = frame is not None and not held and event.way == "array" and event.is_refused
+    return told._replace(held=(holder_of(tensor),) if is_unnamed else held)
+
+
 class Recorder:
     """An observer of the stand-in accelerator, for this process and those that are forked from it.
 
@@ -132,27 +145,12 @@ class Recorder:
 
     def _note(self, event: Event, tensor: object) -> None:
         own = next((number for number, call in enumerate(event.stack) if is_own(call.filename)), -1)
-        seen = event.stack[: own + 1] if own >= 0 else event.stack[:3]
-        key = (seen, *event[:7], event.is_handled)
+        key = (event.stack[: own + 1] if own >= 0 else event.stack[:3], *event[:7], event.is_handled)
+        told = None if key in self._known else _in_full(event, own, tensor)
         with self._lock:
-            number = self._known.get(key)
-            if number is not None:
-                self._write(number)
-                return
-        told = event._replace(
-            stack=event.stack[: max(MOST_FRAMES, own + 1)],
-            own=own,
-            is_direct=own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own]),
-        )
-        if own >= 0 and tensor is not None:
-            filename = event.stack[own].filename  # its innermost frame still stands
-            frame = next((each for each in outward(sys._getframe(2)) if each.f_code.co_filename == filename), None)
-            held = () if frame is None else names_of(tensor, frame)
-            is_unnamed = frame is not None and not held and event.way == "array" and event.is_refused
-            told = told._replace(held=(holder_of(tensor),) if is_unnamed else held)
-        with self._lock:
+            told = None if key in self._known else told
             number = self._known.setdefault(key, len(self._known))
-            self._write(told if number == len(self._known) - 1 else number)
+            self._write(number if told is None else told)
 
     def _write(self, told: object) -> None:
         self.open()

@@ -26,14 +26,11 @@ def summary_of(
     lines = [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
     lines += _processes(run)
     has_raised = run.failure is not None and bool(run.failure.kind) and not report.findings
-    if how and has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
-        lines.append(f"The program {visible(how)}.")
-        how = ""
+    ending = [f"The program {visible(how)}."] if how else []
+    if has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
+        lines, ending = lines + ending, []
     if repairs is None:
-        others = " other" if has_raised else ""
-        files = _count(len({finding.filename for finding in report.findings}), "file")
-        saw = f"Saw {_count(len(report.findings), 'fault')} in {files}."
-        lines.append(saw if report.findings else f"No{others} conversion that ran would fail.")
+        lines.append(_found(report, has_raised=has_raised))
     elif is_shown:
         number = len(repairs.ran)
         lines.append(f"{number} to be repaired, {len(report.findings) - number} left.")
@@ -41,9 +38,15 @@ def summary_of(
         lines += _of_repairs(repairs, len(report.findings))
     if repairs is None or not is_shown:
         lines += _offer(report, is_asked=repairs is not None)
-    lines.append(reached(judged, option))
-    lines += [f"The program {visible(how)}."] if how else []
+    lines += [reached(judged, option), *ending]
     return (unreached_lines(judged) if option is None else "") + "".join(f"{line}\n" for line in lines)
+
+
+def _found(report: Report, *, has_raised: bool) -> str:
+    if not report.findings:
+        return f"No{' other' if has_raised else ''} conversion that ran would fail."
+    files = {finding.filename for finding in report.findings}
+    return f"Saw {_count(len(report.findings), 'fault')} in {_count(len(files), 'file')}."
 
 
 def _of_repairs(repairs: Outcome, left: int) -> list[str]:

@@ -77,7 +77,8 @@ def answers() -> dict[str, Any]:
         "get_amp_supported_dtype": [torch.float16, torch.bfloat16],
     }
     found = {name: _constant(value) for name, value in values.items()}
-    found |= {
+    generator = torch.default_generator  # the device draws from it
+    return found | {
         "get_device_properties": _checked(Properties()),
         "get_device_name": _checked(Properties.name),
         "get_device_capability": _checked((Properties.major, Properties.minor)),
@@ -97,8 +98,15 @@ def answers() -> dict[str, Any]:
         "current_stream": lambda device=None: streams.current(_number(device)),
         "set_stream": streams.set_current,
         "synchronize": streams.synchronize,
+        "manual_seed": lambda seed: generator.manual_seed(int(seed)),
+        "manual_seed_all": lambda seed: generator.manual_seed(int(seed)),
+        "seed": lambda: generator.seed(),  # torch._dynamo has other rules for the method itself
+        "seed_all": lambda: generator.seed(),
+        "get_rng_state": lambda device=None: torch.get_rng_state(),  # noqa: ARG005
+        "get_rng_state_all": lambda: [torch.get_rng_state()] * STATE.count,
+        "set_rng_state": lambda new_state, device=None: generator.set_state(new_state),  # noqa: ARG005
+        "set_rng_state_all": lambda new_states: [generator.set_state(state) for state in new_states],
     }
-    return found | _seeds()
 
 
 def _checked(value: Any) -> Callable[..., Any]:
@@ -152,21 +160,6 @@ class _DeviceOf(_Device):
         super().__init__(mark_of(obj).place.index if isinstance(obj, torch.Tensor) else None)
 
 
-def _seeds() -> dict[str, Any]:
-    """The device draws from the generator of the CPU."""
-    generator = torch.default_generator
-    return {
-        "manual_seed": lambda seed: generator.manual_seed(int(seed)),
-        "manual_seed_all": lambda seed: generator.manual_seed(int(seed)),
-        "seed": lambda: generator.seed(),  # torch._dynamo has other rules for the method itself
-        "seed_all": lambda: generator.seed(),
-        "get_rng_state": lambda device=None: torch.get_rng_state(),  # noqa: ARG005
-        "get_rng_state_all": lambda: [torch.get_rng_state()] * STATE.count,
-        "set_rng_state": lambda new_state, device=None: generator.set_state(new_state),  # noqa: ARG005
-        "set_rng_state_all": lambda new_states: [generator.set_state(state) for state in new_states],
-    }
-
-
 def patch(patches: Patches) -> None:
     """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
     found = answers()
@@ -201,17 +194,13 @@ def _patch_groups(patches: Patches) -> None:
     group = torch._C._group_tensors_by_device_and_dtype
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
-        groups = group(lists, with_indices)
-        marks = set(map(mark_of, lists[0]))
-        if len(marks) == 1:
-            place = marks.pop().place
-            return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}
-        found: dict[Any, Any] = {}  # C++ has brought tensors of several devices together
-        for number, first in enumerate(lists[0]):
-            columns, numbers = found.setdefault((mark_of(first).place, first.dtype), ([[] for _ in lists], []))
-            for column, given in zip(columns, lists, strict=True):
-                column.extend(given[number : number + 1])
-            numbers.extend([number] if with_indices else [])
+        found: dict[Any, Any] = {}
+        for (_, dtype), (columns, numbers) in group(lists, with_indices).items():
+            for at, first in enumerate(columns[0]):
+                parts, chosen = found.setdefault((mark_of(first).place, dtype), ([[] for _ in columns], []))
+                for part, column in zip(parts, columns, strict=True):
+                    part += column[at : at + 1]
+                chosen += numbers[at : at + 1]
         return found
 
     patches.replace(torch._C, "_group_tensors_by_device_and_dtype", grouped)

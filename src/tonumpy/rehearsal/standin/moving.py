@@ -143,14 +143,18 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **options: A
     kind = STATE.kind
     if dtype is None:
         return f"torch.{kind}.{_NAMES.get(self.dtype, 'Tensor')}" if mark_of(self).pretended else _type(self)
-    named = dtype if isinstance(dtype, str) else getattr(dtype, "standin_name", "")
-    if named.startswith(f"torch.{kind}."):
-        return to(self, kind, _DTYPES[named.rpartition(".")[2]], non_blocking=non_blocking)
     if isinstance(dtype, torch.dtype):
         return to(self, dtype)
-    if named.rpartition(".")[2] in _DTYPES:
-        return to(self, CPU, _DTYPES[named.rpartition(".")[2]], non_blocking=non_blocking)
-    return _type(to(self, CPU), dtype, non_blocking, **options)
+    of_dtype, is_there = _meant(dtype)
+    if of_dtype is None:
+        return _type(to(self, CPU), dtype, non_blocking, **options)
+    return to(self, kind if is_there else CPU, of_dtype, non_blocking=non_blocking)
+
+
+def _meant(old: Any) -> tuple[torch.dtype | None, bool]:
+    """The dtype that an old type stands for, or its name, and whether it is one of the device's."""
+    name = old if isinstance(old, str) else getattr(old, "standin_name", "")
+    return _DTYPES.get(name.rpartition(".")[2]), name.startswith(f"torch.{STATE.kind}.")
 
 
 def _replace_old_types(patches: Patches) -> None:
@@ -163,8 +167,7 @@ def _replace_old_types(patches: Patches) -> None:
     set_type = torch.set_default_tensor_type
 
     def set_default_tensor_type(t: Any) -> None:
-        named = t if isinstance(t, str) else getattr(t, "standin_name", "")
-        dtype, is_there = _DTYPES.get(named.rpartition(".")[2]), named.startswith(f"torch.{kind}.")
+        dtype, is_there = _meant(t)
         if dtype is None:
             set_type(t)
             return

@@ -37,7 +37,7 @@ class Patches(ExitStack):
         """Set an item of a mapping."""
         old = mapping.get(key, _ABSENT)
         mapping[key] = value
-        self.callback(*((mapping.pop, key) if old is _ABSENT else (mapping.__setitem__, key, old)))
+        self.callback(*((mapping.pop, key, None) if old is _ABSENT else (mapping.__setitem__, key, old)))
 
     def around(self, owner: Any, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
         """Have `act(original, *args, **kwargs)` called in the place of a function or method, and return what is."""

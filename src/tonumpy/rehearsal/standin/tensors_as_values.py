@@ -63,7 +63,7 @@ class Taken:
     def _index(self, index: Callable[[Any], int], tensor: Any) -> int:
         frame = sys._getframe(2)
         if tensor.dim() and tensor.numel() == 1 and is_own(frame.f_code.co_filename):
-            item = _subscript_at(frame)
+            item = node_at(frame, ast.Subscript)
             # What is put in one place is put in the row of one, too, but for a mask that is False.
             is_meant = item is not None and (isinstance(item.ctx, ast.Load) or tensor.dtype == torch.bool)
             if item is not None and is_meant and _is_array(value_of(item.value, frame)):
@@ -82,20 +82,14 @@ def _is_between(frame: FrameType) -> bool:
 
 def _finds_itself(frame: FrameType) -> bool:
     """True if an item is read by its key: that of this very tensor, or none, unless one is made then."""
-    item = _subscript_at(frame)
-    is_read = item is not None and isinstance(item.ctx, ast.Load)
-    return item is not None and is_read and not hasattr(value_of(item.value, frame), "default_factory")
+    item = node_at(frame, ast.Subscript)
+    is_made = item is not None and hasattr(value_of(item.value, frame), "default_factory")
+    return item is not None and isinstance(item.ctx, ast.Load) and not is_made
 
 
 def _is_array(value: Any) -> bool:
     """True if an index of several numbers would have been taken: a list takes none."""
     return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"
-
-
-def _subscript_at(frame: FrameType) -> ast.Subscript | None:
-    """What takes something out of, or puts it into, an object by an index or key there."""
-    node = node_at(frame, ast.Subscript)
-    return node if isinstance(node, ast.Subscript) else None
 
 
 _CONVERTING = ("__array__", "numpy")
@@ -128,11 +122,8 @@ class Masks:
 
     def _patch_following(self, patches: Patches) -> None:
         """Notice what is done with such results, from the first of them on."""
-        for acting, names in (
-            (self._converted, _CONVERTING),
-            (self._joined, _JOINING),
-            (self._inverted, _INVERTING),
-        ):
+        following = (self._converted, _CONVERTING), (self._joined, _JOINING), (self._inverted, _INVERTING)
+        for acting, names in following:
             for name in names:
                 patches.around(torch.Tensor, name, acting)
         patches.around(torch, "bitwise_not", self._inverted)
@@ -141,7 +132,7 @@ class Masks:
         """An array is made of it, as an index or for one, or to be inverted."""
         frame = sys._getframe(2)
         if self._is_one(tensor) and tensor.dim() and is_own(frame.f_code.co_filename):
-            step = "index" if _subscript_at(frame) is not None else _next_step(frame)
+            step = "index" if node_at(frame, ast.Subscript) is not None else _next_step(frame)
             if step == "index":
                 self._tell(tensor, f"{_GIVES}: as an index of an array it takes the rows 0 and 1, and masks nothing")
             elif step == "invert":

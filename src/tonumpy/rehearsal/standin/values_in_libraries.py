@@ -130,15 +130,12 @@ class TakenByLibraries:
         if name in OF_AXES and (len(args) > 1 or "axis" in kwargs):
             return
         for place in places:
-            if place.name == "**":
+            outcomes, given = place.outcomes, [kwargs[place.name]] if place.name in kwargs else []
+            if place.name == "**":  # `frame.assign(n=t)` is `frame["n"] = t`, of each
                 given = list(kwargs.values())
+                outcomes = {**table().operations.get(library, {}).get("a['n'] = t", {}), **outcomes}
             elif place.position is not None and place.position < len(args):
                 given = [args[place.position]]
-            else:
-                given = [kwargs[place.name]] if place.name in kwargs else []
-            outcomes = place.outcomes
-            if place.name == "**":  # `frame.assign(n=t)` is `frame["n"] = t`, of each
-                outcomes = {**table().operations.get(library, {}).get("a['n'] = t", {}), **outcomes}
             for each in given:
                 self._look_at(each, outcomes, library, name.rpartition(".")[2].rpartition("#")[2])
 
@@ -172,7 +169,7 @@ def _writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
             frame = frame.f_back
         return (library, frame) if is_own(frame.f_code.co_filename) else None  # libraries write such, too
     call = node_at(frame, ast.Call)
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+    if call is not None and isinstance(call.func, ast.Attribute):
         if call.func.attr in ("writerow", "writerows"):
             return "csv", frame
         module = getattr(value_of(call.func.value, frame), "__name__", "")
