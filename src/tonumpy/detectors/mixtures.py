@@ -92,9 +92,9 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
         return
     assert operands.right is not None
     if dimensions_of(left) is not None and _is_tensor(right):
-        yield _Mixed(_kind(site.node, is_first=True), operands.right, right)
+        yield _Mixed(mixture_of(site.node, is_array_first=True), operands.right, right)
     elif dimensions_of(right) is not None and _is_tensor(left):
-        yield _Mixed(_kind(site.node, is_first=False), operands.left, left)
+        yield _Mixed(mixture_of(site.node, is_array_first=False), operands.left, left)
 
 
 def _is_tensor(value: Value) -> bool:
@@ -102,13 +102,12 @@ def _is_tensor(value: Value) -> bool:
     return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.device_taint) or value.param_taint))
 
 
-def _kind(node: ast.expr | ast.AugAssign, *, is_first: bool) -> MixtureKind:
-    """`is_first`: the array stands before the tensor."""
+def mixture_of(node: ast.expr | ast.AugAssign, *, is_array_first: bool) -> MixtureKind:
     if isinstance(node, ast.Compare):
         if isinstance(node.ops[0], ORDER):
             return "comparison"
         return "equality" if isinstance(node.ops[0], ast.Eq) else "difference"
-    if not is_first:
+    if not is_array_first:
         return "tensor first"
     assert isinstance(node, (ast.BinOp, ast.AugAssign))
     return "division" if isinstance(node.op, ast.Div) else "array first"

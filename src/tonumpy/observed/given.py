@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from tonumpy.conversions import ArgumentConversion, Container, Mixture, MixtureKind
 from tonumpy.detectors.consumers import Consumer, converting_arguments
-from tonumpy.detectors.operator_sites import ORDER, Operands, operands_of
+from tonumpy.detectors.mixtures import mixture_of
+from tonumpy.detectors.operator_sites import Operands, operands_of
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.values.value_facts import members
@@ -157,16 +158,9 @@ def _operator(
     left, right = operands.left, operands.right
     assert right is not None
     second = spelling_of(right) in names and spelling_of(left) not in names
-    tensor = right if second else left
-    if isinstance(node, ast.Compare):
-        if isinstance(node.ops[0], ORDER):
-            return "comparison", tensor
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)):  # an array compares what is looked for with its own items
-            return "equality", left
-        return ("equality" if isinstance(node.ops[0], ast.Eq) else "difference"), tensor
-    if second:
-        return ("division" if isinstance(getattr(node, "op", None), ast.Div) else "array first"), right
-    return "tensor first", left
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return "equality", left  # an array compares what is looked for with its own items
+    return mixture_of(node, is_array_first=second), right if second else left
 
 
 def _index(operands: Operands, names: set[str]) -> tuple[MixtureKind, ast.expr | None]:

@@ -15,17 +15,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.utils.hooks import BackwardHook
 
 from tonumpy.rehearsal.standin import marks
-from tonumpy.rehearsal.standin.marks import (
-    STATE,
-    UNKNOWN,
-    WITHOUT_STORAGE,
-    Tensor,
-    count_modes,
-    mark_of,
-    put,
-    storage_of,
-    tensors_in,
-)
+from tonumpy.rehearsal.standin.marks import STATE, UNKNOWN, Tensor, count_modes, mark_of, put, storage_of, tensors_in
 from tonumpy.rehearsal.standin.operators import Look
 from tonumpy.rehearsal.standin.patches import Patches
 
@@ -57,16 +47,15 @@ def _begin_hook(begin: Any, hook: Any, module: Any, user_hooks: Any, user_pre_ho
 
 
 def _run_engine(look: Look, run: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
-    roots = [mark_of(each) for each in tensors_in(outputs)]
+    root = marks.first_of([mark_of(each) for each in tensors_in(outputs)])
     for each, gradient in zip(outputs, args[0], strict=False):
         if isinstance(each, Tensor) and isinstance(gradient, Tensor):
             look("backward", (), [each, gradient], [mark_of(each), mark_of(gradient)])
-    stack = STATE.here.backward
-    stack.append(next((each for each in roots if each.pretended), roots[0] if roots else UNKNOWN))
+    STATE.here.backward.append(root)
     try:
         results = run(outputs, *args, **kwargs)
     finally:
-        stack.pop()
+        STATE.here.backward.pop()
     inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
     for each, result in zip(inputs, results or (), strict=False):
         if isinstance(each, Tensor) and isinstance(result, Tensor):
@@ -88,7 +77,7 @@ def _patch_gradients(patches: Patches) -> None:
                 if storage.mark is UNKNOWN:
                     storage.mark = mark_of(self)
                 return found
-            except WITHOUT_STORAGE:
+            except marks.WITHOUT_STORAGE:
                 pass
         put(found, mark_of(self))
         return found

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tonumpy.rehearsal.standin.marks import CPU, STATE, at, mark_of, put_all, tensors_in
+from tonumpy.rehearsal.standin.marks import CPU, STATE, at, first_of, mark_of, put_all, tensors_in
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
 
@@ -129,9 +129,7 @@ def _load(load: Any, f: Any, map_location: Any = None, *args: Any, **kwargs: Any
 
 def _run_script(call: Any, scripted: Any, *args: Any, **kwargs: Any) -> Any:
     result = call(scripted, *args, **kwargs)
-    marks = [mark_of(each) for each in tensors_in((args, kwargs))]
-    mark = next((each for each in marks if each.pretended), marks[0] if marks else None)
-    return result if mark is None else put_all(result, mark)
+    return put_all(result, first_of([mark_of(each) for each in tensors_in((args, kwargs))]))
 
 
 _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}  # torch's dispatch keys

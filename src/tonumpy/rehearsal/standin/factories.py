@@ -14,17 +14,7 @@ import torch
 import torch.utils._device as default_device
 
 from tonumpy.rehearsal.standin import marks
-from tonumpy.rehearsal.standin.marks import (
-    CPU,
-    STATE,
-    Base,
-    Mark,
-    Tensor,
-    count_modes,
-    is_pretended,
-    mark_of,
-    tensors_in,
-)
+from tonumpy.rehearsal.standin.marks import CPU, STATE, Base, Tensor, count_modes, is_pretended, mark_of, tensors_in
 from tonumpy.rehearsal.standin.operator_lists import MORE_FACTORIES
 from tonumpy.rehearsal.standin.patches import Patches
 
@@ -70,10 +60,7 @@ class _Default(Generator):
 
 
 def _of_cpu(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any) -> Any:  # noqa: ARG001
-        return getattr(torch.default_generator, name)(*args)
-
-    return method
+    return lambda self, *args: getattr(torch.default_generator, name)(*args)  # noqa: ARG005
 
 
 for _name in ("set_state", "get_state", "manual_seed", "initial_seed", "seed"):
@@ -93,7 +80,7 @@ def generator_for(generator: Any, place: torch.device) -> Any:
     """The generator that torch's own function draws from; RuntimeError for one of another kind of device."""
     if generator.device.type != place.type:
         raise RuntimeError(f"Expected a '{place.type}' device type for generator but found '{generator.device.type}'")
-    return torch.default_generator if isinstance(generator, _Base) and type(generator) is _Default else generator
+    return torch.default_generator if type(generator) is _Default else generator
 
 
 _C = torch._C
@@ -107,11 +94,9 @@ def patch(patches: Patches, devices: int) -> None:
     make = Tensor.__new__
 
     def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 -- torch._dynamo wants no names of parameters
-        place = STATE.place(kwargs["device"]) if kwargs.get("device") is not None else None
-        if place is not None:
-            kwargs["device"] = CPU
+        mark = with_options(kwargs, marks.HOST)
         made = make(*args, **kwargs)
-        marks.note_origin(marks.put(made, marks.HOST if place is None else marks.on(place)), "made")
+        marks.note_origin(marks.put(made, mark), "made")
         return made
 
     patches.replace(Tensor, "__new__", staticmethod(__new__))
@@ -145,7 +130,7 @@ def factory(original: Callable[..., Any]) -> Callable[..., Any]:
     return named(make, original, name)
 
 
-def _made(result: Any, mark: Mark) -> Any:
+def _made(result: Any, mark: marks.Mark) -> Any:
     holder = marks.holder_of(result)
     if mark.pretended or holder.mark is marks.UNKNOWN:
         holder.mark = mark
@@ -154,7 +139,7 @@ def _made(result: Any, mark: Mark) -> Any:
     return result
 
 
-def with_options(kwargs: dict[str, Any], target: Mark) -> Mark:
+def with_options(kwargs: dict[str, Any], target: marks.Mark) -> marks.Mark:
     """The mark of the result by the options of an operator, which are made those of the CPU."""
     if kwargs.get("device") is not None:
         target = marks.at(kwargs["device"])

@@ -168,29 +168,30 @@ def at(device: Any) -> Mark:
 
 def patch(patches: Patches) -> None:
     """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
-    device, clone, reduce = _device_of_storage, Storage.clone, Storage.__reduce__
-
-    def cloned(self: Any) -> Any:
-        return clone(self) if not self.mark.pretended else _copied(self, self.mark)
-
-    def reduced(self: Any) -> Any:
-        return (_received, (self.cpu(), self.mark)) if self.mark.pretended else reduce(self)
-
-    def to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
-        del non_blocking
-        mark = at(device)
-        return self if self.mark.place == mark.place else _copied(self, mark)
-
-    def moved(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        del non_blocking
-        return to(self, device=STATE.kind if device is None else device)
-
+    device = _device_of_storage
     patches.replace(Storage, "mark", UNKNOWN)
     patches.replace(Storage, "device", property(lambda self: self.mark.place if self.mark.pretended else device(self)))
     patches.replace(Storage, f"is_{STATE.kind}", property(lambda self: self.mark.pretended))
-    methods = {"clone": cloned, "__reduce__": reduced, "to": to, STATE.kind: moved}
-    for name, function in methods.items():
-        patches.replace(Storage, name, function)
+    patches.around(
+        Storage, "clone", lambda clone, self: _copied(self, self.mark) if self.mark.pretended else clone(self)
+    )
+    patches.around(Storage, "__reduce__", _reduced)
+    patches.replace(Storage, "to", _storage_to)
+    patches.replace(Storage, STATE.kind, _storage_there)
+
+
+def _reduced(reduce: Any, storage: Any) -> Any:
+    return (_received, (storage.cpu(), storage.mark)) if storage.mark.pretended else reduce(storage)
+
+
+def _storage_to(self: Any, *, device: Any, non_blocking: bool = False) -> Any:
+    del non_blocking
+    mark = at(device)
+    return self if self.mark.place == mark.place else _copied(self, mark)
+
+
+def _storage_there(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+    return _storage_to(self, device=STATE.kind if device is None else device, non_blocking=non_blocking)
 
 
 def _copied(storage: Any, mark: Mark) -> Any:
@@ -241,6 +242,11 @@ def _holder(tensor: Any) -> Any:
         if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
             return _holder(tensor.data)
         return _bare.setdefault(tensor, _Bare())
+
+
+def first_of(found: list[Mark]) -> Mark:
+    """The mark of what is made of tensors with these: that of the first on a device of the stand-in, else the first."""
+    return next((each for each in found if each.pretended), found[0] if found else UNKNOWN)
 
 
 def put(tensor: Any, mark: Mark) -> Any:

@@ -174,19 +174,15 @@ def _error(tensor: Any, reason: Reason) -> TypeError | RuntimeError:
 
 def refused(tensor: Any, mark: Mark | None = None) -> tuple[Reason, ...]:
     """Why NumPy cannot take this tensor, in the order in which torch asks."""
-    reasons: list[Reason] = []
-    mark = mark or mark_of(tensor)
-    if tensor.layout is not torch.strided:
-        reasons.append("layout")
-    if mark.pretended or not _is_cpu(tensor):
-        reasons.append("device")
-    if tensor.requires_grad and torch.is_grad_enabled():
-        reasons.append("grad")
-    if tensor.is_conj() or tensor.is_neg():
-        reasons.append("bit")
-    if not _has_dtype(tensor.dtype):
-        reasons.append("dtype")
-    return tuple(reasons)
+    is_there = (mark or mark_of(tensor)).pretended or not _is_cpu(tensor)
+    asked: dict[Reason, bool] = {
+        "layout": tensor.layout is not torch.strided,
+        "device": is_there,
+        "grad": tensor.requires_grad and torch.is_grad_enabled(),
+        "bit": tensor.is_conj() or tensor.is_neg(),
+        "dtype": not _has_dtype(tensor.dtype),
+    }
+    return tuple(reason for reason, is_refused in asked.items() if is_refused)
 
 
 @functools.cache

@@ -313,24 +313,18 @@ _is_enabled = torch.is_autocast_enabled
 
 def _patch_autocast(patches: Patches) -> None:
     """Let `torch.autocast` of the kind of device be had."""
-    is_available = torch._C._is_autocast_available
-
-    def is_autocast_available(device_type: str) -> bool:
-        return True if device_type == STATE.kind else bool(is_available(device_type))
-
     for owner in (torch._C, torch.amp.autocast_mode):
         for name in ("_is_autocast_available", "is_autocast_available"):
             if hasattr(owner, name):
-                patches.replace(owner, name, is_autocast_available)
+                patches.around(owner, name, lambda ask, kind: kind == STATE.kind or ask(kind))
     patches.replace(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
-    set_enabled = torch.set_autocast_enabled
-
-    def set_autocast_enabled(*args: Any) -> None:
-        STATE.has_cast = True
-        set_enabled(*args)
-
     for owner in (torch, _C):
-        patches.replace(owner, "set_autocast_enabled", set_autocast_enabled)
+        patches.around(owner, "set_autocast_enabled", _enable_autocast)
+
+
+def _enable_autocast(enable: Function, *args: Any) -> None:
+    STATE.has_cast = True
+    enable(*args)
 
 
 def _casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -88,24 +89,16 @@ class Copies:
                 self._begin(note_pinned(result))
         return result
 
-    def _read(self, read: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    def _is_read(self, args: Any) -> bool:
         """The value of a tensor is read: the host waits, if it lies on the device."""
-        if self._any:
-            if is_pretended(tensor):
-                streams.synchronize()
-            else:
-                self.check(tensor)
-        return read(tensor, *args, **kwargs)
+        if is_pretended(args[0]):
+            return True
+        self.check(args[0])
+        return False
 
-    def _computed(self, compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """An operator for which the host waits."""
-        if self._any and is_pretended(args[0]):
-            streams.synchronize()
-        return compute(*args, **kwargs)
-
-    def _indexed(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """An operator with an index: the host waits for a mask, or for values between host and device."""
-        if self._any and _is_waited_for(args):
+    def _waited(self, is_waited_for: Callable[[Any], bool], act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The host waits for what is computed, where the arguments are such."""
+        if self._any and is_waited_for(args):
             streams.synchronize()
         return act(*args, **kwargs)
 
@@ -138,11 +131,16 @@ class Copies:
 
     def _patch_following(self, patches: Patches) -> None:
         """Notice when the host waits, from the first copy on."""
-        for names, act in ((READS, self._read), (WAITS, self._computed), (INDEXING | WRITES_BY_INDEX, self._indexed)):
+        waiting: tuple[tuple[frozenset[str], Callable[[Any], bool]], ...] = (
+            (READS, self._is_read),
+            (WAITS, lambda args: is_pretended(args[0])),
+            (INDEXING | WRITES_BY_INDEX, _is_waited_for),
+        )
+        for names, is_waited_for in waiting:
             for name in names:
                 for owner in (Tensor,) if names is READS else (Tensor, torch):
                     if hasattr(owner, name):
-                        patches.around(owner, name, act)
+                        patches.around(owner, name, partial(self._waited, is_waited_for))
         keep_tensors_from_being_sequences(patches)
 
     def _forget(self) -> None:
@@ -159,6 +157,7 @@ def _only_writes(name: str, tensors: list[Any], read: list[Any]) -> bool:
 
 
 def _is_waited_for(args: Any) -> bool:
+    """True for an index that is a mask, and for values between host and device."""
     is_there = is_pretended(args[0])
     if is_there and any(each.dtype in (torch.bool, torch.uint8) for each in tensors_in(args[1:2])):
         return True

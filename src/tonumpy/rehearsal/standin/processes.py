@@ -17,23 +17,15 @@ from torch.multiprocessing import reductions
 from torch.utils._pytree import tree_map
 
 from tonumpy.rehearsal.sending import received
-from tonumpy.rehearsal.standin.marks import HOST, STATE, put
+from tonumpy.rehearsal.standin.marks import HOST, STATE, put_all
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
 
 
 def _patch_sending(patches: Patches) -> None:
     """Let them arrive until `patches` are restored. What torch itself refuses to send is refused by torch."""
-    rebuild_tensor = reductions.rebuild_tensor
-
-    @functools.wraps(rebuild_tensor)
-    def rebuilt(*args: Any) -> Any:
-        """Rebuild what a worker has sent, which lies on the CPU."""
-        made = rebuild_tensor(*args)
-        put(made, HOST)
-        return made
-
-    patches.replace(reductions, "rebuild_tensor", rebuilt)
+    # What a worker has sent lies on the CPU.
+    patches.around(reductions, "rebuild_tensor", lambda rebuild, *args: put_all(rebuild(*args), HOST))
     reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     for kind, reducer in list(reducers.items()):
         if reducer in (reductions.reduce_tensor, reductions.reduce_storage):
@@ -62,11 +54,9 @@ def patch(patches: Patches) -> None:
         return
     from torch.distributed import distributed_c10d as c10d
 
-    def is_nccl_available() -> bool:
-        return True
-
     replaced = {name: _with_gloo(getattr(c10d, name)) for name in ("init_process_group", "new_group")}
-    for name, function in {**replaced, "is_nccl_available": is_nccl_available}.items():
+    replaced["is_nccl_available"] = lambda: True
+    for name, function in replaced.items():
         for module in (torch.distributed, c10d):
             patches.replace(module, name, function)
 
