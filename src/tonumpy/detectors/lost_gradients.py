@@ -19,7 +19,7 @@ from tonumpy.text.candidates import Candidate, Scope, class_around, find_calls
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions, statements_of, walk
 
-MAX_PASSES = 8  # over the assignments of one function
+_MAX_PASSES = 8  # over the assignments of one function
 _OF_LOSSES = ("Loss", "Criterion")
 _INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
 # What has no gradient to lose: positions, counts, truths.
@@ -62,15 +62,7 @@ class _Names:
                     self.grad_read.add(node.value.id)
 
     def made_of(self, nodes: set[int]) -> set[str]:
-        """Return the names that are bound to what holds one of the nodes, or one of these names again."""
-        found: set[str] = set()
-        for _ in range(MAX_PASSES):
-            left = ((name, values) for name, values in self.parts.items() if name not in found)
-            more = {name for name, values in left if any(_holds(value, nodes, found) for value in values)}
-            if not more:
-                break
-            found |= more
-        return found
+        return made_of(self.parts, nodes)
 
     def back_in_torch(self, nodes: set[int]) -> set[int]:
         """Return the calls that make tensors of the arrays that come from some nodes."""
@@ -126,7 +118,7 @@ def _is_made_alone(module: Module, names: _Names, value: ast.expr, tensors: set[
     optimizer.
     """
     made = names.made_of(tensors)
-    if not _holds(value, tensors, made) or not names.grad_read.isdisjoint(made):
+    if not holds(value, tensors, made) or not names.grad_read.isdisjoint(made):
         return False
     given = (node for call in names.calls for each in _learnt(call) for node in walk(each))
     if any(isinstance(node, ast.Name) and node.id in made for node in given):
@@ -220,7 +212,7 @@ def used_by_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> i
     if used is not None:
         return used
     made = names.made_of(nodes)
-    first = next((each for each in names.returned if _holds(each, nodes, made)), None)
+    first = next((each for each in names.returned if holds(each, nodes, made)), None)
     if first is None:
         return None
     if getattr(scopes[-1], "name", "") in _RETURNING_TENSORS and class_around(scopes) is not None:
@@ -232,7 +224,7 @@ def used_by_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> i
 def _row_of_use(module: Module, names: _Names, nodes: set[int]) -> int | None:
     made = names.made_of(nodes)
     rows = [call.lineno for call in names.calls if _is_use(module, call, nodes, made)]
-    rows += [row for loss, row in names.trained() if _holds(loss, nodes, made)]
+    rows += [row for loss, row in names.trained() if holds(loss, nodes, made)]
     return next(iter(rows), None)
 
 
@@ -240,12 +232,12 @@ def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) ->
     if _brings_back(call, nodes, names):
         return True
     if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TENSORS:
-        return _holds(call.func.value, nodes, names)
+        return holds(call.func.value, nodes, names)
     root = (path_of(call.func) or "").partition(".")[0]  # `torch.stack` and `F.relu`
     bound = module.names.bindings.get(root, ())
     is_of_torch = any(isinstance(each, Import) and each.module.partition(".")[0] == "torch" for each in bound)
     is_use = is_of_torch and last_name(call.func) not in _KEEPING | _OF_INTEGERS
-    return is_use and any(_holds(each, nodes, names) for each in call.args if not isinstance(each, ast.Dict))
+    return is_use and any(holds(each, nodes, names) for each in call.args if not isinstance(each, ast.Dict))
 
 
 def _callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[_Names, ast.Call]]:
@@ -264,18 +256,31 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     yield from ((each.target.id, each.value) for each in stores_of(statement) if isinstance(each.target, ast.Name))
 
 
-def _holds(value: ast.expr, nodes: set[int], names: Collection[str]) -> bool:
-    """True if a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
-    waiting: list[ast.AST] = [value]
+def made_of(parts: dict[str, list[ast.expr]], nodes: set[int]) -> set[str]:
+    """Return the names that are bound to what holds one of the nodes, or one of these names again."""
+    found: set[str] = set()
+    for _ in range(_MAX_PASSES):
+        left = ((name, values) for name, values in parts.items() if name not in found)
+        more = {name for name, values in left if any(holds(value, nodes, found) for value in values)}
+        if not more:
+            break
+        found |= more
+    return found
+
+
+def holds(value: ast.AST, nodes: set[int], names: Collection[str]) -> bool:
+    """True if a value is made of a node, or of a name or path: not by a comparison, as an index, or by what gives
+    integers."""
+    waiting = [value]
     while waiting:
         node = waiting.pop()
-        if id(node) in nodes or (isinstance(node, ast.Name) and node.id in names):
+        if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) in names):
             return True
-        waiting += parts_that_make(node)
+        waiting += _parts_that_make(node)
     return False
 
 
-def parts_that_make(node: ast.AST) -> list[ast.AST]:
+def _parts_that_make(node: ast.AST) -> list[ast.AST]:
     """Return the parts that a value is made of."""
     if isinstance(node, ast.Subscript):
         return [node.value]
@@ -288,7 +293,7 @@ def parts_that_make(node: ast.AST) -> list[ast.AST]:
 
 def _brings_back(call: ast.Call, nodes: set[int], names: Collection[str]) -> bool:
     """True if a call makes a tensor of what holds a node or a name."""
-    if last_name(call.func) not in _INTO_TORCH or not call.args or not _holds(call.args[0], nodes, names):
+    if last_name(call.func) not in _INTO_TORCH or not call.args or not holds(call.args[0], nodes, names):
         return False
     dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]
     return not any(dtype in _OF_INTEGERS for dtype in dtypes)

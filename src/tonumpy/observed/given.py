@@ -8,7 +8,8 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tonumpy.conversions import ArgumentConversion, Container, Mixture, MixtureKind
+from tonumpy.conversions import Container, Mixture, MixtureKind
+from tonumpy.detectors.arguments import spelt
 from tonumpy.detectors.consumers import Consumer, converting_arguments
 from tonumpy.detectors.mixtures import mixture_of
 from tonumpy.detectors.operator_sites import Operands, operands_of
@@ -122,10 +123,8 @@ def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
     return not isinstance(node, _NO_TENSORS)
 
 
-def mixed_in(
-    site: OperationSite, sighting: Sighting, made: ArgumentConversion, seen: Observation | None
-) -> Mixture | None:
-    """`made` for the operand that is the tensor; None where that cannot be told. It keeps its value where the text
+def mixed_in(site: OperationSite, sighting: Sighting, seen: Observation | None) -> Mixture | None:
+    """The operand that is the tensor as a conversion; None where that cannot be told. It keeps its value where the text
     shows it to be a tensor: an array may come there at other times."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
@@ -134,21 +133,13 @@ def mixed_in(
     kind, node = _index(operands, names) if operands.key is not None else _operator(site.node, operands, names)
     if node is None:
         return None
-    asks_for_all = kind not in ("index", "equality")  # these two ask for the device alone
+    facts = sighting.facts
+    if kind in ("index", "equality"):  # these two ask for the device alone
+        facts |= {"requires_grad": False, "dtype": None, "layout": None, "bit": None}
+    keeps_value = kind in ("index", "put into array") and is_surely_tensor(_value_of_operand(operands, node, seen))
+    function, chain = spelt(site.node), chain_of(node)
     return Mixture(
-        site=site,
-        certainty=made.certainty,
-        chain=chain_of(node),
-        on_cpu=made.on_cpu,
-        requires_grad=asks_for_all and made.requires_grad,
-        grad_mode=made.grad_mode,
-        dtype=made.dtype if asks_for_all else None,
-        layout=made.layout if asks_for_all else None,
-        bit=made.bit if asks_for_all else None,
-        function=made.function,
-        argument=node,
-        keeps_value=kind in ("index", "put into array") and is_surely_tensor(_value_of_operand(operands, node, seen)),
-        kind=kind,
+        site=site, function=function, argument=node, chain=chain, keeps_value=keeps_value, kind=kind, **facts
     )
 
 

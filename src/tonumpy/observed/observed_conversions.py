@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tonumpy.conversions import ArgumentConversion, Conversion, MethodConversion
 from tonumpy.detectors.arguments import consumer_at, spelt
@@ -23,7 +22,6 @@ from tonumpy.text.candidates import Candidate, OperationSite, Site, call_span
 from tonumpy.text.names import quoted
 from tonumpy.text.source import Source
 
-_LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
 _REASONS = {
     "grad": "requires grad",
     "device": "is not on the CPU",
@@ -114,19 +112,13 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
 
 
 def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> MethodConversion:
-    observed, of_grad = sighting.observed, sighting.has("grad")
+    is_transformed = sighting.has("grad")
     return MethodConversion(
         site=candidate,
-        certainty="tensor",
         chain=chain_of(candidate.receiver),
-        on_cpu=not sighting.has("device"),
-        requires_grad=of_grad or observed.is_fragile,
-        grad_mode=True if of_grad else None if observed.is_fragile else False,
-        dtype=_dtype(sighting),
-        layout=_layout(sighting),
-        bit=sighting.bit,
         trained_in=loses_gradient(module, candidate),
-        transformed=transformed_around(module.source, candidate.scopes, candidate.call) if of_grad else None,
+        transformed=transformed_around(module.source, candidate.scopes, candidate.call) if is_transformed else None,
+        **sighting.facts,
     )
 
 
@@ -136,7 +128,7 @@ def _implicit(
     """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
     if isinstance(site, OperationSite):
         seen = observe(module, [site]).get(id(site.node))
-        mixed = mixed_in(site, sighting, _implicitly(site, site.node, sighting), seen)
+        mixed = mixed_in(site, sighting, seen)
         callers = sighting.observed.stack
         if mixed is not None and mixed.kind == "put into array" and callers and callers[0].row != sighting.spot.row:
             # The object is of a library, whose `__setitem__` converts it, and no array.
@@ -160,30 +152,15 @@ def _implicit(
             yield replace(found, of_items=given.of_items, keeps_value=keeps_value), given.is_sure
 
 
-def _implicitly(site: Site | OperationSite, node: ast.expr | ast.AugAssign, sighting: Sighting) -> ArgumentConversion:
-    function = site.node if isinstance(site, OperationSite) else site.call.func
-    return ArgumentConversion(
-        site=site,
-        certainty="tensor",
-        chain=chain_of(node),  # type: ignore[arg-type]
-        on_cpu=not sighting.has("device") and not sighting.has("mixed"),
-        requires_grad=sighting.has("grad") or sighting.observed.is_fragile,
-        grad_mode=True if sighting.has("grad") else None if sighting.observed.is_fragile else False,
-        dtype=_dtype(sighting),
-        layout=_layout(sighting),
-        bit=sighting.bit,
-        function=spelt(function),
-        argument=node,  # type: ignore[arg-type]
-        errors=tuple((sort, _error(sighting)) for sort in "gd") if spelt(function).endswith("from_dlpack") else (),
-    )
+def _implicitly(site: Site | OperationSite, node: Any, sighting: Sighting) -> ArgumentConversion:  # noqa: ANN401
+    function = _function(site)
+    errors = tuple((sort, _error(sighting)) for sort in "gd") if function.endswith("from_dlpack") else ()
+    facts = sighting.facts
+    return ArgumentConversion(site=site, function=function, argument=node, chain=chain_of(node), errors=errors, **facts)
 
 
-def _dtype(sighting: Sighting) -> str | None:
-    return sighting.observed.dtype.removeprefix("torch.") if sighting.has("dtype") else None
-
-
-def _layout(sighting: Sighting) -> str | None:
-    return _LAYOUTS.get(sighting.observed.layout, "sparse") if sighting.has("layout") else None
+def _function(site: Site | OperationSite) -> str:
+    return spelt(site.node if isinstance(site, OperationSite) else site.call.func)
 
 
 def _code(site: Site | OperationSite | None) -> str:
@@ -193,13 +170,10 @@ def _code(site: Site | OperationSite | None) -> str:
 def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
     """The message about a tensor of which the text does not show where it is given away."""
     tensor = f"a tensor that {_words(sighting)}"
-    raises = (
-        f", so NumPy raises {_error(sighting)}" if sighting.observed.reasons else " only `torch.no_grad()` saves it"
-    )
-    if site is None:
-        return f"this line converts {tensor}{raises}"
-    function = spelt(site.node if isinstance(site, OperationSite) else site.call.func)
-    return f"`{function}` converts {tensor}{raises}"
+    is_refused = bool(sighting.observed.reasons)
+    raises = f", so NumPy raises {_error(sighting)}" if is_refused else " only `torch.no_grad()` saves it"
+    what = "this line" if site is None else f"`{_function(site)}`"
+    return f"{what} converts {tensor}{raises}"
 
 
 def _error(sighting: Sighting) -> str:

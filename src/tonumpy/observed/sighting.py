@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tonumpy.detectors.completeness import has_complete_chain
 from tonumpy.findings import Observed
@@ -25,6 +25,9 @@ What = Literal[
 ]
 
 Held = tuple[tuple[str, str], ...]  # the names of a tensor, or of the list or dict that has it, each with which
+
+
+_LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
 
 
 class Spot(NamedTuple):
@@ -76,6 +79,20 @@ class Sighting(NamedTuple):
     def is_fault(self) -> bool:
         """True unless all went well, or the user's own code makes it good."""
         return not self.is_handled and (self.is_refused or self.observed.is_fragile or self.what != "conversion")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The facts of a conversion, whatever its sort, by their names."""
+        observed, of_grad = self.observed, self.has("grad")
+        return {
+            "certainty": "tensor",
+            "on_cpu": not self.has("device") and not self.has("mixed"),
+            "requires_grad": of_grad or observed.is_fragile,
+            "grad_mode": True if of_grad else None if observed.is_fragile else False,
+            "dtype": observed.dtype.removeprefix("torch.") if self.has("dtype") else None,
+            "layout": _LAYOUTS.get(observed.layout, "sparse") if self.has("layout") else None,
+            "bit": self.bit,
+        }
 
     def has(self, reason: str) -> bool:
         return reason in self.observed.reasons

@@ -124,8 +124,7 @@ def _name(tensor: Any, frame: FrameType) -> str | None:
     for inner in takewhile(lambda each: each is not frame, outward(sys._getframe(1))):
         owner = inner.f_locals.get("self")
         if isinstance(owner, torch.nn.Module):
-            for table in (owner._parameters, owner._buffers):
-                for name, value in table.items():
-                    if value is tensor:
-                        return f"{type(owner).__name__}.{name}"
+            for name, value in (owner._parameters | owner._buffers).items():
+                if value is tensor:
+                    return f"{type(owner).__name__}.{name}"
     return None

@@ -70,10 +70,4 @@ class Patches(ExitStack):
 
     def later(self, act: Callable[[Patches], None]) -> Callable[[], None]:
         """A function that calls `act` once, at its first call: what few programs need is patched then."""
-        waiting = [act]
-
-        def begin() -> None:
-            if waiting:
-                waiting.pop()(self)
-
-        return begin
+        return functools.cache(functools.partial(act, self))

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 
-from tonumpy.detectors.lost_gradients import MAX_PASSES, parts_that_make
+from tonumpy.detectors.lost_gradients import holds, made_of
 from tonumpy.engine.names.syntax_lowering import stores_of
 from tonumpy.observed.sighting import is_near
 from tonumpy.rehearsal.events import Call
@@ -40,8 +40,8 @@ def reaches(source: Stack, target: Stack) -> bool:
     nodes, function = _nodes_at(_function(made), made), _function(call)
     if function is None or not nodes:
         return False
-    names = function.made_of(nodes)
-    return any(_holds(part, nodes, names) for end in _expressions_at(function, call) for part in children_of(end))
+    names = made_of(function.parts, nodes)
+    return any(holds(part, nodes, names) for end in _expressions_at(function, call) for part in children_of(end))
 
 
 def _meeting(source: Stack, target: Stack) -> int | None:
@@ -76,12 +76,12 @@ class _Function:
     def __init__(self, root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.root = root
         self.name = "<module>" if isinstance(root, ast.Module) else root.name
-        self._parts: dict[str, list[ast.expr]] = {}
+        self.parts: dict[str, list[ast.expr]] = {}
         self._returned: list[ast.expr] = []
         for statement in statements_of(root.body):
             if not isinstance(statement, SCOPES):
                 for name, value in _bound(statement):
-                    self._parts.setdefault(name, []).append(value)
+                    self.parts.setdefault(name, []).append(value)
                 given = statement.value if isinstance(statement, (ast.Return, ast.Expr)) else None
                 if isinstance(statement, ast.Expr):
                     given = given.value if isinstance(given, ast.Yield) else None
@@ -90,21 +90,10 @@ class _Function:
     def has(self, row: int) -> bool:
         return isinstance(self.root, ast.Module) or self.root.lineno <= row <= (self.root.end_lineno or 0)
 
-    def made_of(self, nodes: set[int]) -> set[str]:
-        """The names that are bound to what holds one of the nodes, or one of these names again."""
-        found: set[str] = set()
-        for _ in range(MAX_PASSES):
-            left = {name: values for name, values in self._parts.items() if name not in found}
-            more = {name for name, values in left.items() if any(_holds(value, nodes, found) for value in values)}
-            if not more:
-                break
-            found |= more
-        return found
-
     def gives(self, nodes: set[int]) -> bool:
         """True if what it returns holds one of the nodes."""
-        names = self.made_of(nodes)
-        return any(_holds(value, nodes, names) for value in self._returned)
+        names = made_of(self.parts, nodes)
+        return any(holds(value, nodes, names) for value in self._returned)
 
 
 def _nodes_at(function: _Function | None, call: Call) -> set[int]:
@@ -128,14 +117,3 @@ def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         name = path_of(target)
         if name:
             yield name, value
-
-
-def _holds(value: ast.AST, nodes: set[int], names: set[str]) -> bool:
-    """True if a value is made of a node, or of a name: not by a comparison, as an index, or by what gives integers."""
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in nodes or (isinstance(node, (ast.Name, ast.Attribute)) and path_of(node) in names):
-            return True
-        waiting += parts_that_make(node)
-    return False
