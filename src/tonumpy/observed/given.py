@@ -43,10 +43,8 @@ def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observ
         kind = _kind_of(node, named)
         if kind is not None:
             return _within(node, kind, named)
-    converting = None if consumer is None else {id(each.node) for each in converting_arguments(call, consumer)}
-    left = [each for each in arguments if _may_hold(each[0], named)]
-    if converting:
-        left = [each for each in left if id(each[0]) in converting]
+    converting = {id(each.node) for each in converting_arguments(call, consumer)} if consumer is not None else set()
+    left = [each for each in arguments if _may_hold(each[0], named) and (not converting or id(each[0]) in converting)]
     if len(left) != 1:
         return []
     node, value = left[0]

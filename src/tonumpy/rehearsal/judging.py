@@ -98,20 +98,18 @@ def _judged(
 
 def reached_in(module: Module, settings: Settings, sightings: Sequence[Sighting]) -> tuple[int, tuple[Place, ...]]:
     """How many conversions there are, and those that did not run."""
-    sites, known, seen, others = Sites(module.source), dict[int, Place](), set[int](), 0
-    nodes = []
-    for node, place in _conversions(module, settings, sites):
-        known[id(node)] = place
-        nodes.append(node)
+    sites, seen, others = Sites(module.source), set[int](), 0
+    known = {id(node): (node, place) for node, place in _conversions(module, settings, sites)}
     for each in sightings:
         found = sites.candidate(each.spot) if each.is_method else sites.operation(each.spot)
         if found is not None:
             seen.add(id(found.call))
         else:  # of several in a row of which nothing more is known, none is said not to have run
-            near = {id(node) for node in nodes if each.spot.column is None and is_in_row(node, each.spot.row)}
+            row = each.spot.row if each.spot.column is None else 0
+            near = {key for key, (node, _) in known.items() if is_in_row(node, row)}
             seen |= near
             others += not near
-    unreached = (place for node, place in known.items() if node not in seen)
+    unreached = (place for key, (_, place) in known.items() if key not in seen)
     return len({*known, *seen}) + others, tuple(sorted(unreached, key=lambda place: place.start))
 
 

@@ -97,11 +97,9 @@ def _prepared(words: list[str]) -> Callable[[], None]:
         sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     try:
         with open(path, "rb") as stream:
-            text = stream.read()
+            code = _code_of(stream.read(), path, script)
     except OSError as error:
         raise NotStartedError(f"{script}: {error.strerror}") from error
-    try:
-        code = _code_of(text, path, script)
     except (SyntaxError, ValueError) as error:
         raise NotStartedError(f"{script}: {error}") from error
     return _runner(code, path, None)

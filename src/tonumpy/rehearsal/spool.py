@@ -111,19 +111,15 @@ class Recorder:
 
     def __init__(self, folder: str, *, is_first: bool = False) -> None:
         self._folder = folder
-        self._is_first = is_first
         self.before_end: Callable[[], None] = lambda: None
-        self._begin()
+        self._begin(is_first=is_first)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._begin_in_fork)
+            os.register_at_fork(after_in_child=self._begin)
         register_after_fork(self, Recorder.open)  # what multiprocessing forks does not become another program
         self.open()
 
-    def _begin_in_fork(self) -> None:
-        self._is_first = False
-        self._begin()
-
-    def _begin(self) -> None:
+    def _begin(self, *, is_first: bool = False) -> None:
+        self._is_first = is_first
         self._lock = threading.Lock()
         self._known: dict[tuple[object, ...], int] = {}
         self._file: int | None = None

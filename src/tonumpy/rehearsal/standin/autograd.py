@@ -26,7 +26,7 @@ def patch(patches: Patches, look: Look) -> None:
         patches.around(module, "_engine_run_backward", functools.partial(_run_engine, look))
     _patch_gradients(patches)
     patches.around(Tensor, "register_hook", _register_hook)
-    patches.around(BackwardCFunction, "apply", _run_function)
+    patches.around(BackwardCFunction, "apply", _run_marked)
     patches.around(BackwardHook, "__init__", _begin_hook)
     patches.put(torch.utils.checkpoint._allowed_determinism_checks_to_fns, "default", _checked_of)
 
@@ -37,13 +37,15 @@ def _checked_of(tensor: Any) -> tuple[Any, ...]:
     return tensor.shape, tensor.dtype
 
 
-def _run_function(run: Any, node: Any, *gradients: Any) -> Any:
-    _mark_by_pass(gradients)
-    return run(node, *gradients)
+def _run_marked(run: Any, owner: Any, *gradients: Any) -> Any:
+    """Run a function's backward, or a hook of a module, with gradients that lie where the pass began."""
+    for each in tensors_in(gradients):
+        mark_of(each)
+    return run(owner, *gradients)
 
 
-def _begin_hook(begin: Any, hook: Any, module: Any, user_hooks: Any, user_pre_hooks: Any) -> None:
-    begin(hook, module, [_marking(each) for each in user_hooks], [_marking(each) for each in user_pre_hooks])
+def _begin_hook(begin: Any, hook: Any, module: Any, *user_hooks: Any) -> None:
+    begin(hook, module, *([functools.partial(_run_marked, each) for each in hooks] for hooks in user_hooks))
 
 
 def _run_engine(look: Look, run: Any, outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,17 +90,3 @@ def _patch_gradients(patches: Patches) -> None:
 def _register_hook(register: Any, tensor: Any, hook: Any) -> Any:
     mark = mark_of(tensor)
     return register(tensor, functools.wraps(hook)(lambda gradient: hook(marks.put_all(gradient, mark))))
-
-
-def _marking(hook: Any) -> Any:
-    @functools.wraps(hook)
-    def marking(module: Any, *gradients: Any) -> Any:
-        _mark_by_pass(gradients)
-        return hook(module, *gradients)
-
-    return marking
-
-
-def _mark_by_pass(values: Any) -> None:
-    for each in tensors_in(values):
-        mark_of(each)

@@ -172,8 +172,8 @@ def patch(patches: Patches) -> None:
     for name, answer in found.items():
         if STATE.kind == "mps" and name in ("Stream", "stream", "current_stream", "device"):
             continue
-        for place, owner in enumerate(own):
-            if place == 0 or name in vars(owner):
+        for owner in own:
+            if owner is module or name in vars(owner):
                 patches.replace(owner, name, answer)
     if hasattr(module, "nvtx"):  # marks for a profiler of the device
         patches.replace(module.nvtx, "_nvtx", _Silent())
@@ -182,8 +182,7 @@ def patch(patches: Patches) -> None:
             if hasattr(torch, name):
                 patches.replace(torch, name, kind)
     if hasattr(torch._C, "_get_accelerator"):
-        accelerator = torch.device(STATE.kind)
-        patches.replace(torch._C, "_get_accelerator", lambda check=False: accelerator)  # noqa: ARG005
+        patches.replace(torch._C, "_get_accelerator", _constant(torch.device(STATE.kind)))
     _patch_groups(patches)
     _patch_libraries(patches)
     _patch_accelerator(patches, found)

@@ -67,15 +67,6 @@ for _name in ("set_state", "get_state", "manual_seed", "initial_seed", "seed"):
     setattr(_Default, _name, _of_cpu(_name))
 
 
-def _patch_generators(patches: Patches, devices: int) -> None:
-    """Let programs have them until `patches` are restored."""
-    patches.replace(torch, "Generator", Generator)
-    module = getattr(torch, STATE.kind, None)
-    if hasattr(module, "default_generators"):
-        made = tuple(_Default(torch.device(STATE.kind, index)) for index in range(devices))
-        patches.replace(module, "default_generators", made)
-
-
 def generator_for(generator: Any, place: torch.device) -> Any:
     """The generator that torch's own function draws from; RuntimeError for one of another kind of device."""
     if generator.device.type != place.type:
@@ -89,8 +80,13 @@ _OF_DATA = (*_SHARE, "tensor", "scalar_tensor")
 
 
 def patch(patches: Patches, devices: int) -> None:
-    """Make what is not wrapped as an operator: constructors of types, pinned memory, until `patches` are restored."""
-    _patch_generators(patches, devices)
+    """Make what is not wrapped as an operator until `patches` are restored: generators, constructors of types, pinned
+    memory."""
+    patches.replace(torch, "Generator", Generator)
+    module = getattr(torch, STATE.kind, None)
+    if hasattr(module, "default_generators"):
+        made = tuple(_Default(torch.device(STATE.kind, index)) for index in range(devices))
+        patches.replace(module, "default_generators", made)
     make = Tensor.__new__
 
     def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 -- torch._dynamo wants no names of parameters

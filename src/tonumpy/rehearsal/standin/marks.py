@@ -48,11 +48,19 @@ HOST = Mark(CPU)
 
 
 class _PerThread(threading.local):
-    """`number`: the current device. `backward`: for each running backward pass the mark of its roots."""
+    """What is so in a thread.
+
+    `number`: the current device. `backward`: for each running backward pass the mark of its roots. `streams`: each that
+    was made current, and the device that was current before it. `is_converting`: a tensor of a subclass, or beneath a
+    mode, becomes an array. `is_in_library`: a library works on what may be tensors.
+    """
 
     def __init__(self) -> None:
         self.number = 0
         self.backward: list[Mark] = []
+        self.streams: list[tuple[Any, int]] = []
+        self.is_converting = False
+        self.is_in_library = False
 
 
 class State:
@@ -160,10 +168,12 @@ def on(place: torch.device, *, excused: bool = False) -> Mark:
 def at(device: Any) -> Mark:
     """The mark of what is made on a device that a program names, or on none; UNKNOWN for one that is neither of the
     stand-in nor the CPU."""
+    if device is None or device is CPU:
+        return HOST
     place = STATE.place(device)
     if place is not None:
         return on(place)
-    return HOST if device is None or parts_of(device)[0] == "cpu" else UNKNOWN
+    return HOST if parts_of(device)[0] == "cpu" else UNKNOWN
 
 
 def patch(patches: Patches) -> None:

@@ -47,17 +47,15 @@ def patch(patches: Patches) -> None:
     patches.replace(Tensor, "record_stream", lambda self, stream: None)  # noqa: ARG005
     patches.replace(_Lazy, "_allowed_methods", [*_Lazy._allowed_methods, to, cpu, there])
     _replace_old_types(patches)
-    parse = torch._C._nn._parse_to
+    patches.around(torch._C._nn, "_parse_to", _parsed)
 
-    def parsed(*args: Any, **kwargs: Any) -> Any:
-        """The parsed arguments of `Module.to`; C++ knows no accelerator that a number could mean."""
-        if args and STATE.place(args[0]) is not None:
-            args = (STATE.place(args[0]), *args[1:])
-        if STATE.place(kwargs.get("device")) is not None:
-            kwargs["device"] = STATE.place(kwargs["device"])
+
+def _parsed(parse: Any, *args: Any, **kwargs: Any) -> Any:
+    """The parsed arguments of `Module.to`; C++ knows no accelerator that a number could mean."""
+    place = STATE.place(args[0] if args else kwargs.get("device"))
+    if place is None:
         return parse(*args, **kwargs)
-
-    patches.replace(torch._C._nn, "_parse_to", parsed)
+    return parse(place, *args[1:], **kwargs) if args else parse(**kwargs | {"device": place})
 
 
 def cpu(self: Any, **options: Any) -> Any:

@@ -8,7 +8,6 @@ is not bound anew yet; two of different times are kept.
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import torch
 
 from tonumpy.rehearsal.events import Event, Observer, Reason, Way
 from tonumpy.rehearsal.frames import is_compiled
-from tonumpy.rehearsal.standin.marks import CPU, PLAIN_TYPES, Base, Mark, Tensor, count_modes, mark_of, on
+from tonumpy.rehearsal.standin.marks import CPU, PLAIN_TYPES, STATE, Base, Mark, Tensor, count_modes, mark_of, on
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.pending_copies import Copies
 from tonumpy.rehearsal.standin.reporting import Reports, guarded
@@ -32,12 +31,6 @@ _OF_DLPACK: dict[Reason, str] = {
 _HALF = {torch.complex32: torch.complex64}
 
 
-class _PerThread(threading.local):
-    """`is_converting`: with a mode of functions torch comes back to what it is given here."""
-
-    is_converting = False
-
-
 class Conversions:
     """Replaces torch's own conversions."""
 
@@ -46,7 +39,6 @@ class Conversions:
         self._note = note  # is given each that is not refused
         self._copies = copies
         self._sharing = Sharing(reports.observer)
-        self._here = _PerThread()
 
     def patch(self, patches: Patches) -> None:
         """Put them in place until `patches` are restored."""
@@ -75,13 +67,13 @@ class Conversions:
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if type(tensor) in PLAIN_TYPES and not count_modes():
             return self._converted(tensor, way, mark_of(tensor), force=force)
-        if self._here.is_converting:
+        if STATE.here.is_converting:  # with a mode of functions torch comes back to what it is given here
             return _numpy(tensor, force=force)
-        self._here.is_converting = True
+        STATE.here.is_converting = True
         try:
             return self._converted(tensor, way, mark_of(tensor), force=force)
         finally:
-            self._here.is_converting = False
+            STATE.here.is_converting = False
 
     def _converted(self, tensor: Any, way: Way, mark: Mark, *, force: bool) -> Any:
         if not mark.pretended:

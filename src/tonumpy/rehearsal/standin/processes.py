@@ -22,16 +22,6 @@ from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import warn
 
 
-def _patch_sending(patches: Patches) -> None:
-    """Let them arrive until `patches` are restored. What torch itself refuses to send is refused by torch."""
-    # What a worker has sent lies on the CPU.
-    patches.around(reductions, "rebuild_tensor", lambda rebuild, *args: put_all(rebuild(*args), HOST))
-    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
-    for kind, reducer in list(reducers.items()):
-        if reducer in (reductions.reduce_tensor, reductions.reduce_storage):
-            patches.put(reducers, kind, functools.partial(_reduced, reducer))
-
-
 def _reduced(reducer: Callable[[Any], Any], value: Any) -> Any:
     """A tensor, or its storage, is sent as the memory of the CPU that it is, and gets its mark back there."""
     is_tensor = isinstance(value, torch.Tensor)
@@ -47,18 +37,22 @@ def _reduced(reducer: Callable[[Any], Any], value: Any) -> Any:
 
 
 def patch(patches: Patches) -> None:
-    """Let both be had until `patches` are restored."""
-    _patch_sending(patches)
+    """Let them be had until `patches` are restored. What torch itself refuses to send is refused by torch."""
+    # What a worker has sent lies on the CPU.
+    patches.around(reductions, "rebuild_tensor", lambda rebuild, *args: put_all(rebuild(*args), HOST))
+    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+    for kind, reducer in list(reducers.items()):
+        if reducer in (reductions.reduce_tensor, reductions.reduce_storage):
+            patches.put(reducers, kind, functools.partial(_reduced, reducer))
     patches.replace(torch.nn.DataParallel, "forward", _forward)
     if not torch.distributed.is_available():
         return
     from torch.distributed import distributed_c10d as c10d
 
-    replaced = {name: _with_gloo(getattr(c10d, name)) for name in ("init_process_group", "new_group")}
-    replaced["is_nccl_available"] = lambda: True
-    for name, function in replaced.items():
-        for module in (torch.distributed, c10d):
-            patches.replace(module, name, function)
+    for module in (torch.distributed, c10d):
+        patches.replace(module, "is_nccl_available", lambda: True)
+        for name in ("init_process_group", "new_group"):
+            patches.around(module, name, _with_gloo)
 
 
 def _forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
@@ -72,15 +66,12 @@ def _forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
     return tree_map(lambda each: each.to(gathered) if isinstance(each, torch.Tensor) else each, result)
 
 
-def _with_gloo(function: Callable[..., Any]) -> Callable[..., Any]:
-    def made(*arguments: Any, **named: Any) -> Any:
-        given = [_gloo(each) for each in arguments]
-        named = {name: _gloo(value) if name == "backend" else value for name, value in named.items()}
-        if "gloo" in (*given, named.get("backend")):
-            named.pop("device_id", None)  # for NCCL alone
-        return function(*given, **named)
-
-    return made
+def _with_gloo(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    given = [_gloo(each) for each in arguments]
+    named = {name: _gloo(value) if name == "backend" else value for name, value in named.items()}
+    if "gloo" in (*given, named.get("backend")):
+        named.pop("device_id", None)  # for NCCL alone
+    return function(*given, **named)
 
 
 def _gloo(backend: Any) -> Any:

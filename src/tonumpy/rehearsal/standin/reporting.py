@@ -18,7 +18,6 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -162,8 +161,9 @@ def patch(patches: Patches) -> None:
 
     def placed(message: Any) -> None:
         if message.filename.startswith(_OWN):
-            outer = (each for each in outward(sys._getframe(1)) if not each.f_code.co_filename.startswith(_OWN))
-            for frame in islice(outer, 1):
+            frames = outward(sys._getframe(1))
+            frame = next((each for each in frames if not each.f_code.co_filename.startswith(_OWN)), None)
+            if frame is not None:
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
         show(message)
 

@@ -8,7 +8,6 @@ graph captures runs at once, and never again.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -82,12 +81,12 @@ class Stream(_Queued):
 
     def __enter__(self) -> Stream:
         """Make it current on its device, and that the current one."""
-        _here.stack.append((self, STATE.here.number))
+        STATE.here.streams.append((self, STATE.here.number))
         STATE.here.number = self.device_index
         return self
 
     def __exit__(self, *error: object) -> None:
-        _, STATE.here.number = _here.stack.pop()
+        _, STATE.here.number = STATE.here.streams.pop()
 
 
 class Event(_Queued):
@@ -117,14 +116,6 @@ def stream(stream: Any = None) -> Stream:
     return stream or current()
 
 
-class _PerThread(threading.local):
-    """`stack`: each stream that was made current, and the device that was current before it."""
-
-    def __init__(self) -> None:
-        self.stack: list[tuple[Stream, int]] = []
-
-
-_here = _PerThread()
 waiting: list[Callable[[], None]] = []  # called when the host waits
 
 
@@ -150,13 +141,15 @@ def default(number: int | None = None) -> Stream:
 def current(number: int | None = None) -> Stream:
     """That of this thread, on a device."""
     number = STATE.here.number if number is None else number
-    return next((each for each, _ in reversed(_here.stack) if each.device_index == number), None) or default(number)
+    return next((each for each, _ in reversed(STATE.here.streams) if each.device_index == number), None) or default(
+        number
+    )
 
 
 def set_current(stream: Stream | None) -> None:
     """Make it that of this thread."""
     if stream is not None:
-        _here.stack[-1:] = [(stream, STATE.here.number)]
+        STATE.here.streams[-1:] = [(stream, STATE.here.number)]
         STATE.here.number = stream.device_index
 
 

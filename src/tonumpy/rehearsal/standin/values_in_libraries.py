@@ -10,7 +10,6 @@ import ast
 import dataclasses
 import functools
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
@@ -21,6 +20,7 @@ import torch
 from tonumpy.detectors.taken.table import OF_AXES, WRITERS_OF_JSON, Place, confidence_in, table
 from tonumpy.detectors.taken.words import said
 from tonumpy.rehearsal.frames import innermost, is_own, node_at, value_of
+from tonumpy.rehearsal.standin.marks import STATE
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import guarded
 
@@ -42,14 +42,14 @@ class TakenByLibraries:
 
     def __init__(self, tell: Callable[..., None]) -> None:
         self._tell = tell
-        self._here = threading.local()  # `is_within`: a library calls its own functions
 
     def patch(self, patches: Patches) -> None:
         """Notice them until `patches` are restored."""
+        self._patches = patches
         patches.around(torch.Tensor, "__repr__", self._text)
         names = (*table().functions, *table().operations)
         for library in sorted({name.partition(".")[0] for name in names} - {*_OF_PYTHON, "csv", *WRITERS_OF_JSON}):
-            patches.once_imported(library, partial(self._begin, library, patches))
+            patches.once_imported(library, partial(self._begin, library))
 
     def _text(self, represent: Callable[..., str], tensor: Any, **options: Any) -> str:
         """The writers of CSV and JSON ask a tensor for its text."""
@@ -61,13 +61,13 @@ class TakenByLibraries:
                 self._tell(tensor, f"`{library}` takes a tensor for values: {said('text', library, '')}", frame)
         return represent(tensor, **options)
 
-    def _begin(self, library: str, patches: Patches) -> None:
+    def _begin(self, library: str) -> None:
         with guarded(f"{library} is not followed"):
-            self._patch_functions(library, patches)
+            self._patch_functions(library)
             if library != "numpy":  # of arrays TNP108 tells, and tensors_as_values.py
-                self._patch_objects(library, patches)
+                self._patch_objects(library)
 
-    def _patch_functions(self, library: str, patches: Patches) -> None:
+    def _patch_functions(self, library: str) -> None:
         for name, places in table().functions.items():
             root, _, rest = name.partition(".")
             told = [
@@ -78,9 +78,9 @@ class TakenByLibraries:
             for part in path:
                 owner = getattr(owner, part, None)
             if owner is not None and hasattr(owner, last):
-                self._replace(owner, last, partial(self._in_call, name, library, told), patches, is_method="#" in name)
+                self._replace(owner, last, partial(self._in_call, name, library, told), skipped=name.count("#"))
 
-    def _patch_objects(self, library: str, patches: Patches) -> None:
+    def _patch_objects(self, library: str) -> None:
         module = sys.modules[library]
         for text, outcomes in table().operations.get(library, {}).items():
             for kind in table().objects[library, text]:
@@ -91,36 +91,32 @@ class TakenByLibraries:
                     continue
                 if method in ("iloc", "loc"):
                     owner, method = type(getattr(owner([0]), method)), "__getitem__" if place == 1 else "__setitem__"
-                self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place), patches)
+                self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place))
 
-    def _replace(
-        self, owner: Any, name: str, look: Callable[..., None], patches: Patches, *, is_method: bool = False
-    ) -> None:
+    def _replace(self, owner: Any, name: str, look: Callable[..., None], *, skipped: int = 0) -> None:
         """Let `look` see the arguments of each call of a function, a method, or a class, where it makes an object."""
         found = getattr(owner, name)
         if isinstance(found, type):
-            made = "__init__" if "__init__" in vars(found) else "__new__"
-            patches.replace(found, made, self._watched(getattr(found, made), look, skipped=1))
-            return
-        bound = vars(owner).get(name) if isinstance(owner, type) else None
+            owner, name, skipped = found, "__init__" if "__init__" in vars(found) else "__new__", 1
+        bound = vars(owner).get(name)
         if isinstance(bound, classmethod):
-            patches.replace(owner, name, classmethod(self._watched(bound.__func__, look, skipped=1)))
-            return
-        patches.replace(owner, name, self._watched(found, look, skipped=1 if is_method else 0))
+            self._patches.replace(owner, name, classmethod(self._watched(bound.__func__, look, skipped=1)))
+        else:
+            self._patches.replace(owner, name, self._watched(getattr(owner, name), look, skipped=skipped))
 
     def _watched(self, function: Callable[..., Any], look: Callable[..., None], *, skipped: int) -> Callable[..., Any]:
-        here = self._here
+        here = STATE.here
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            if getattr(here, "is_within", False):
+            if here.is_in_library:  # it calls its own functions
                 return function(*args, **kwargs)
-            here.is_within = True
+            here.is_in_library = True
             try:
                 look(args[skipped:], kwargs)
                 return function(*args, **kwargs)
             finally:
-                here.is_within = False
+                here.is_in_library = False
 
         return watched
 
@@ -197,13 +193,10 @@ def _forms(value: Any) -> Iterator[tuple[str, Any]]:
             yield from ((part, tensor) for tensor in _first_of(held) if isinstance(tensor, torch.Tensor))
 
 
-def _forms_of_tensor(tensor: torch.Tensor) -> Iterator[str]:
+def _forms_of_tensor(tensor: torch.Tensor) -> list[str]:
     if not tensor.dim():
-        yield "number"
-        return
-    if tensor.numel() == 1:
-        yield "one"
-    yield "mask" if tensor.dtype == torch.bool else "tensor"
+        return ["number"]
+    return [*(["one"] if tensor.numel() == 1 else []), "mask" if tensor.dtype == torch.bool else "tensor"]
 
 
 def _first_of(held: Any) -> Any:
