@@ -20,7 +20,7 @@ from tonumpy.findings import Cell, Edit, Explanation, Finding, Ground, Position,
 from tonumpy.text.magics import python_of
 from tonumpy.text.notebook_json import CodeCell, Piece, place, position_in, read_cells, sources_in
 from tonumpy.text.recursion import note_cut_file
-from tonumpy.text.source import NEWLINE, Source, parse
+from tonumpy.text.source import Source, parse
 
 SUFFIX = ".ipynb"
 
@@ -30,16 +30,24 @@ _FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 
 
 class _Part(NamedTuple):
-    """A code cell as it stands in the module: its text, the row there of the cell's first row, and how many rows are
-    added before that."""
+    """A code cell, its source as it stands there, and how it stands in the module: its text, the row there of the
+    cell's first row, and how many rows are added before that."""
 
     cell: CodeCell
+    source: Source
     text: str
     row: int
     added: int
 
+    @property
+    def row_count(self) -> int:
+        return len(self.source.line_starts)
+
     def row_in_cell(self, row: int) -> int:
         return row - self.row + 1
+
+    def in_cell(self, position: Position) -> Position:
+        return position._replace(row=self.row_in_cell(position.row))
 
 
 class Notebook(Source):
@@ -74,15 +82,15 @@ class Notebook(Source):
     def _join(self, cells: Iterable[CodeCell]) -> None:
         parts, row = [], 1
         for cell in cells:
-            source, added = cell.source, 0
-            text = python_of(source)
+            source, added = Source.from_text(cell.source, self.filename), 0
+            text = python_of(cell.source)
             if text is None:
-                text = "\n" * len(NEWLINE.findall(source))
+                text = "\n" * (len(source.line_starts) - 1)
             elif (first := _FIRST_CODE.search(text)) and first[1]:
                 text = f"if 1:\n{text}"  # as IPython, which takes the indentation away
                 added = 1
-            parts.append(_Part(cell, text, row + added, added))
-            row += added + len(NEWLINE.findall(source)) + 1
+            parts.append(_Part(cell, source, text, row + added, added))
+            row += added + parts[-1].row_count
         self._parts = parts
         self._rows = [part.row for part in parts]
         self.cell_rows = tuple(self._rows)
@@ -129,7 +137,7 @@ class Notebook(Source):
 
     def removable_line(self, row: int) -> str:
         part = self._part_at(row)
-        is_last = row == part.row + len(NEWLINE.findall(part.cell.source))
+        is_last = part.row_in_cell(row) == part.row_count
         return self.line(row).removesuffix("\n") if is_last else self.line(row)
 
     @property
@@ -137,18 +145,14 @@ class Notebook(Source):
         return self._document
 
     def placed(self, finding: Finding) -> Finding:
-        part = self._part_at(finding.start.row)
-
-        def in_cell(position: Position) -> Position:
-            return position._replace(row=part.row_in_cell(position.row))
-
-        fix = finding.fix
+        part, fix = self._part_at(finding.start.row), finding.fix
         if fix is not None:
-            edits = (Edit(in_cell(start), in_cell(end), content) for start, end, content in fix.edits)
+            edits = (Edit(part.in_cell(start), part.in_cell(end), content) for start, end, content in fix.edits)
             fix = fix._replace(edits=tuple(edits))
         start, stop = (self._offset_in_document(part, place) for place in (finding.start, finding.end))
         cell = Cell(part.cell.number, position_in(self._document, start), position_in(self._document, stop))
-        placed = finding._replace(start=in_cell(finding.start), end=in_cell(finding.end), fix=fix, cell=cell)
+        start_in_cell, end_in_cell = part.in_cell(finding.start), part.in_cell(finding.end)
+        placed = finding._replace(start=start_in_cell, end=end_in_cell, fix=fix, cell=cell)
         message, brief = self._worded(finding.message), self._worded(finding.brief)
         return placed._replace(message=message, brief=brief, evidence=tuple(map(self.placed_ground, finding.evidence)))
 
@@ -176,8 +180,8 @@ class Notebook(Source):
 
     def explained(self, explanation: Explanation) -> Explanation:
         part = self._part_at(explanation.start.row)
-        start = explanation.start._replace(row=part.row_in_cell(explanation.start.row))
         answers = (each._replace(grounds=tuple(map(self.placed_ground, each.grounds))) for each in explanation.answers)
+        start = part.in_cell(explanation.start)
         placed = explanation._replace(start=start, answers=tuple(answers), cell=part.cell.number)
         return placed._replace(findings=tuple(map(self.placed, explanation.findings)))
 
@@ -187,7 +191,7 @@ class Notebook(Source):
         part = next((part for part in self._parts if part.cell.number == cell), None)
         if part is None:
             raise ValueError(f"cell {cell} is not a code cell")
-        if not 1 <= row <= len(NEWLINE.findall(part.cell.source)) + 1:
+        if not 1 <= row <= part.row_count:
             raise ValueError(f"cell {cell} has no row {row}")
         return part.row + row - 1
 
@@ -197,7 +201,8 @@ class Notebook(Source):
         return sources_in(self._document)
 
     def _offset_in_document(self, part: _Part, position: Position, *, is_end: bool = False) -> int:
-        piece, count = place(self._sources[part.cell.number - 1], _offset(part, position), is_end=is_end)
+        offset = part.source.offset(part.in_cell(position))
+        piece, count = place(self._sources[part.cell.number - 1], offset, is_end=is_end)
         return piece.offset(self._document, count)
 
     def edited(self, text: str, edits: Sequence[Edit]) -> Notebook:
@@ -228,12 +233,6 @@ class Notebook(Source):
             return "".join(lines)
         between = self._document[source[0].stop : source[1].start] if len(source) > 1 else f",{before}"
         return f'"{between}"'.join(lines)
-
-
-def _offset(part: _Part, position: Position) -> int:
-    """The offset in the source of the cell of a position in the module."""
-    starts = [0, *(match.end() for match in NEWLINE.finditer(part.cell.source))]
-    return starts[position.row - part.row] + position.column - 1
 
 
 def _without_sources(document: str) -> object:
