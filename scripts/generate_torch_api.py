@@ -20,7 +20,7 @@ from torch_calls import Observation, Recorder, attribute_reads, database_calls
 from torch_claims import Claims, OutputClaims, claims_of, claims_without_calls, is_tensor
 from torch_generated_calls import generated_calls
 from torch_names import canonical_names, public_attributes
-from torch_stubs import plain_keywords, signatures
+from torch_stubs import Signature, plain_keywords, signatures
 
 TARGET = Path(__file__).parent.parent / "src/tonumpy/engine/knowledge/torch_api.json"
 
@@ -53,21 +53,11 @@ def api(observations: Observations) -> dict[str, Any]:
     distributions = {name: entry for name, entry in kept["callables"].items() if name.startswith(_DISTRIBUTIONS)}
     names, aliases = canonical_names()
     overloads = signatures(names)
-    claims = {name: claims_of(name, list(seen), overloads.get(name, ())) for name, seen in observations.items()}
-    for value, name in names.items():
-        # What could not be called and has no docstring is an inside of torch.
-        guessed = None if name in claims or not value.__doc__ else claims_without_calls(overloads.get(name, ()))
-        if guessed is not None:
-            claims[name] = guessed
-    given = itertools.chain.from_iterable(o.given for seen in observations.values() for o in seen)
-    # `alpha` is given a tensor by distributions alone, of which nothing is measured here.
-    tensors = {"alpha", *(place for place, what in given if is_tensor(what))}
-    attributes = {
-        name: _attribute(claims.pop(f"torch.Tensor.{name}"))
-        for name in public_attributes()
-        if f"torch.Tensor.{name}" in claims
-    }
+    claims = _claims(observations, names, overloads)
+    of_attributes = {name: claims.pop(f"torch.Tensor.{name}", None) for name in public_attributes()}
+    attributes = {name: _attribute(each) for name, each in of_attributes.items() if each is not None}
     everywhere = plain_keywords(overloads[name] for name in claims if name in overloads)
+    tensors = _places_of_tensors(observations)
     plain = [keyword for keyword in everywhere if keyword not in tensors]
     return {
         "torch": torch.__version__.partition("+")[0],
@@ -80,6 +70,24 @@ def api(observations: Observations) -> dict[str, Any]:
     }
 
 
+def _places_of_tensors(observations: Observations) -> set[int | str]:
+    given = itertools.chain.from_iterable(o.given for seen in observations.values() for o in seen)
+    # `alpha` is given a tensor by distributions alone, of which nothing is measured here.
+    return {"alpha", *(place for place, what in given if is_tensor(what))}
+
+
+def _claims(
+    observations: Observations, names: Mapping[Any, str], overloads: Mapping[str, Sequence[Signature]]
+) -> dict[str, Claims]:
+    claims = {name: claims_of(name, list(seen), overloads.get(name, ())) for name, seen in observations.items()}
+    for value, name in names.items():
+        # What could not be called and has no docstring is an inside of torch.
+        guessed = None if name in claims or not value.__doc__ else claims_without_calls(overloads.get(name, ()))
+        if guessed is not None:
+            claims[name] = guessed
+    return claims
+
+
 def _attribute(claims: Claims) -> OutputClaims:
     output = claims.results[0].outputs[0]
     # Memory that an attribute hands out is somebody's, though it need not be the tensor's own: that of `.grad` is not.
@@ -89,19 +97,10 @@ def _attribute(claims: Claims) -> OutputClaims:
 def _entry(claims: Claims, plain: Sequence[str]) -> dict[str, Any]:
     """Return what is claimed, without the names in `plain`, under which no function at all takes a tensor."""
     claims = claims._replace(plain=tuple(name for name in claims.plain if name not in plain))
-    results = [
-        {
-            key: value
-            for key, value in (
-                ("when", result.when),
-                ("container", result.container),
-                ("fields", result.fields),
-                ("outputs", [_trimmed(output) for output in result.outputs]),
-            )
-            if value
-        }
-        for result in claims.results
-    ]
+    results = []
+    for result in claims.results:
+        told = result._replace(outputs=tuple(map(_trimmed, result.outputs)))._asdict()
+        results.append({key: value for key, value in told.items() if value})
     extra = claims._asdict()
     del extra["results"]
     return {"results": results} | {

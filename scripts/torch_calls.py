@@ -6,6 +6,7 @@ import logging
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ class Recorder:
     """Runs calls and keeps what they did."""
 
     def __init__(self) -> None:
-        self.names, self.aliases = canonical_names()
+        self.names, _ = canonical_names()
         self.symbolic: collections.Counter[str] = collections.Counter()
         self.refusals: collections.Counter[tuple[str, Run]] = collections.Counter()
 
@@ -177,42 +178,41 @@ def observe(
 ) -> tuple[Observation, Any]:
     places: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     found = [(place, leaf) for place, argument in places for leaf in leaves(argument)]
-    flat = [leaf for _, leaf in found if isinstance(leaf, (torch.Tensor, np.ndarray))]
-    tensors = [leaf for leaf in flat if isinstance(leaf, torch.Tensor)]
-    versions = [_version(tensor) for tensor in tensors]
     placed = [(place, leaf) for place, leaf in found if isinstance(leaf, torch.Tensor)]
-    dtypes = tuple(
-        dict.fromkeys((place, str(t.dtype)) for place, t in placed if t.is_floating_point() or t.is_complex())
-    )
-    devices = tuple(sorted({t.device.type for t in tensors}))
-    require = any(t.requires_grad for t in tensors)
-    first = str(tensors[0].dtype) if tensors else ""
-    memory = {_memory(leaf) for leaf in flat}
+    tensors = [tensor for _, tensor in placed]
+    versions = [_version(tensor) for tensor in tensors]
+    before = _before(name, run, tuple((place, _description(argument)) for place, argument in places), placed)
+    memory = {_memory(leaf) for _, leaf in found if isinstance(leaf, (torch.Tensor, np.ndarray))}
     has_dimensions = bool(tensors) and all(tensor.ndim for tensor in tensors)
-    given = tuple((place, _description(argument)) for place, argument in places)
     result = value(*args, **kwargs)
     container, fields, values = _unpacked(result)
-    outputs = tuple(
-        Output(
-            "tensor",
-            v.device.type,
-            v.requires_grad,
-            str(v.dtype),
-            _memory(v) in memory,
-            any(v is t for t in tensors),
-            has_dimensions and v.ndim == 0,
-        )
-        if isinstance(v, torch.Tensor)
-        else Output("array", dtype=str(v.dtype), shares=_memory(v) in memory)
-        if isinstance(v, np.ndarray)
-        else Output(_PYTHON_KINDS.get(type(v), "object"))
-        for v in values
-    )
-    written = [place for (place, tensor), before in zip(placed, versions, strict=True) if _version(tensor) != before]
-    seen = Observation(
-        name, run, container, fields, outputs, first, devices, require, given, tuple(dict.fromkeys(written)), dtypes
-    )
+    outputs = tuple(_output(each, tensors, memory, has_dimensions) for each in values)
+    written = (place for (place, tensor), old in zip(placed, versions, strict=True) if _version(tensor) != old)
+    seen = before._replace(container=container, fields=fields, outputs=outputs, written=tuple(dict.fromkeys(written)))
     return seen, result
+
+
+def _before(
+    name: str, run: Run, given: tuple[tuple[int | str, str], ...], placed: list[tuple[int | str, torch.Tensor]]
+) -> Observation:
+    """What is known of a call before it is made; `placed` are the tensors with their places."""
+    tensors = [tensor for _, tensor in placed]
+    first = str(tensors[0].dtype) if tensors else ""
+    devices = tuple(sorted({t.device.type for t in tensors}))
+    require = any(t.requires_grad for t in tensors)
+    dtypes = ((place, str(t.dtype)) for place, t in placed if t.is_floating_point() or t.is_complex())
+    return Observation(name, run, "", (), (), first, devices, require, given, (), tuple(dict.fromkeys(dtypes)))
+
+
+def _output(value: object, tensors: list[torch.Tensor], memory: set[int], has_dimensions: bool) -> Output:
+    """A value that a call returned; `memory` is that of what was given, `tensors` among it."""
+    if isinstance(value, torch.Tensor):
+        is_input, is_reduced = any(value is each for each in tensors), has_dimensions and value.ndim == 0
+        about = (value.device.type, value.requires_grad, str(value.dtype), _memory(value) in memory)
+        return Output("tensor", *about, is_input, is_reduced)
+    if isinstance(value, np.ndarray):
+        return Output("array", dtype=str(value.dtype), shares=_memory(value) in memory)
+    return Output(_PYTHON_KINDS.get(type(value), "object"))
 
 
 # The Python values that are told apart; a symbolic number stands for a real one.
@@ -382,15 +382,7 @@ def attribute_reads() -> Iterator[Observation]:
                         (tensor,), _ = changed(run, (torch.ones(shape, dtype=dtype),), {}, in_place=False)
                         for history in _histories(tensor):
                             with contextlib.suppress(Exception), _asked(run):
-                                yield observe(f"torch.Tensor.{name}", run, _Getter(name), (history,), {})[0]
-
-
-class _Getter:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, tensor: torch.Tensor) -> object:
-        return getattr(tensor, self.name)
+                                yield observe(f"torch.Tensor.{name}", run, attrgetter(name), (history,), {})[0]
 
 
 def _histories(tensor: torch.Tensor) -> Iterator[torch.Tensor]:

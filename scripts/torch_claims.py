@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from torch_calls import Observation, Output
-from torch_stubs import Signature, admits_tensors, first_plain_position, may_alias, plain_keywords
+from torch_stubs import Signature, admitting_positions, first_plain_position, may_alias, plain_keywords
 
 
 class OutputClaims(NamedTuple):
@@ -116,27 +116,25 @@ def _gradless(observations: Sequence[Observation], signatures: Sequence[Signatur
     doubtful: set[int | str] = set()  # can require grad, and was not seen to leave the result without
     shown: set[int | str] = set()
     for o in observations:
-        tensors = {place: what for place, what in o.given if is_tensor(what)}
+        tensors = _tensors_given(o)
         given |= tensors.keys()
         sources |= {place for place, what in o.given if what in ("list", "tuple")}
         if not o.run.startswith("promoted"):  # an empty index of floating point is taken by some
             doubtful |= {place for place, what in tensors.items() if what != "integral tensor"}
         with_grad = {place for place, what in tensors.items() if what == "tensor with grad"}
-        if not any(output.requires_grad for output in o.outputs):
-            shown |= with_grad
+        if True in (output.requires_grad for output in o.outputs):
+            sources |= with_grad & {0} or with_grad
         else:
-            sources |= {0} if 0 in with_grad else with_grad
+            shown |= with_grad
     if not sources:
         return ()
     found = _both_ways(given, signatures) - _both_ways(sources | (doubtful - shown), signatures)
-    admitted = {
-        position
-        for signature in signatures
-        for position, annotation in enumerate(signature.annotations)
-        if admits_tensors(annotation)
-    }
-    found |= {*range(_plain_from(observations, signatures) or 0)} - given - sources - admitted
+    found |= {*range(_plain_from(observations, signatures) or 0)} - given - sources - admitting_positions(signatures)
     return tuple(sorted(found, key=str))
+
+
+def _tensors_given(o: Observation) -> dict[int | str, str]:
+    return {place: what for place, what in o.given if is_tensor(what)}
 
 
 def _both_ways(places: Iterable[int | str], signatures: Sequence[Signature]) -> set[int | str]:
@@ -268,66 +266,73 @@ def _device(seen: Seen) -> str | None:
     """
     seen = _without("device", seen)
     moved = {output.device for o, output in seen if o.run == "meta" and o.input_devices == ("meta",)}
-    default = {output.device for o, output in seen if o.run == "default device"}
-    unfed = any(not o.input_devices for o, _ in seen)
-    fed = any(o.input_devices for o, _ in seen)
-    unfed_default = {output.device for o, output in seen if o.run == "default device" and not o.input_devices}
-    if moved == {"meta"} and (not unfed or unfed_default == {"meta"}):
+    default = [(o, output) for o, output in seen if o.run == "default device"]
+    are_fed = {bool(o.input_devices) for o, _ in seen}
+    unfed_default = {output.device for o, output in default if not o.input_devices}
+    if moved == {"meta"} and (False not in are_fed or unfed_default == {"meta"}):
         return "same"
-    if (moved == {"cpu"} or not fed) and default == {"meta"}:
-        return "argument"
-    if (moved == {"cpu"} or not fed) and default == {"cpu"}:
-        return "cpu"
+    if moved == {"cpu"} or True not in are_fed:
+        return {("meta",): "argument", ("cpu",): "cpu"}.get(tuple({output.device for _, output in default}))
     return None
 
 
 def _grad(seen: Seen, takes: tuple[str, ...]) -> str | None:
     here = [(o, output) for o, output in _without("requires_grad", seen) if o.run != "meta"]
-    unasked = {output.requires_grad for o, output in here if not o.inputs_require_grad}
-    asked = {output.requires_grad for o, output in here if o.inputs_require_grad}
-    if unasked == {True}:
-        return "always"
+    unasked, asked = set[bool](), set[bool]()
+    for o, output in here:
+        (asked if o.inputs_require_grad else unasked).add(output.requires_grad)
     if True in unasked:
-        return None
-    if asked == {True}:
-        return "inputs"
-    if asked == {True, False}:
-        return "some inputs"
+        return "always" if unasked == {True} else None
+    if True in asked:
+        return "inputs" if asked == {True} else "some inputs"
     if "requires_grad" in takes:
         return "argument"
-    fed = any(o.input_devices for o, _ in here)
-    can_carry = any(output.dtype in _DIFFERENTIABLE for _, output in here)
-    return "never" if asked == {False} or not fed or not can_carry else None
+    can_carry = any(o.input_devices for o, _ in here) and any(output.dtype in _DIFFERENTIABLE for _, output in here)
+    return None if can_carry and asked != {False} else "never"
 
 
 def _dtype(seen: Seen, gradless: Places) -> str | None:
-    if any(what == "dtype" for o, _ in seen for place, what in o.given if place != "dtype"):
+    given_places = {place for o, _ in seen for place, what in o.given if what == "dtype"}
+    if given_places - {"dtype"}:
         return None  # a dtype by position: whether one is given cannot be told by the keywords
     free = _without("dtype", seen)
     given = {o.first_dtype for o, _ in free}
     usual = {output.dtype for o, output in free if o.run != "default dtype"}
-    unusual = {output.dtype for o, output in free if o.run == "default dtype"}
-    fed = any(given)
-    if len(usual) == 1 and (not fed or len(given) > 1):
-        dtype = usual.pop()
-        if unusual <= {dtype}:
-            return dtype.removeprefix("torch.")
-        return "default" if unusual == {"torch.float64"} and dtype == "torch.float32" else None
-    if len(given) > 1 and all(output.dtype == o.first_dtype for o, output in free):
-        return "same"
-    promotions = [(promotion(o, gradless), output.dtype) for o, output in free]
-    if len({dtype for dtype, _ in promotions if dtype in _FLOATS}) > 1:
-        promoted = all(dtype is None or _is_as_promoted(dtype, found) for dtype, found in promotions)
-        of_floats = all(dtype not in _FLOATS or dtype == found for dtype, found in promotions)
-        if promoted or of_floats:
-            return "promoted" if promoted else "promoted float"
-    floats = [(o, output) for o, output in free if o.first_dtype in _FLOATS]
-    if len({o.first_dtype for o, _ in floats}) > 1 and all(output.dtype == o.first_dtype for o, output in floats):
+    if len(usual) == 1 and (not any(given) or len(given) > 1):
+        return _one_dtype(usual.pop(), free)
+    return "same" if _keep_the_first(free) else _promoted(free, gradless) or _dtype_of_some(free, gradless)
+
+
+def _dtype_of_some(seen: Seen, gradless: Places) -> str | None:
+    """The claim that holds where the first tensor is of a floating point dtype, or decides alone."""
+    if _keep_the_first(each for each in seen if each[0].first_dtype in _FLOATS):
         return "same float"
-    alone = [(o, output) for o, output in free if o.first_dtype is not None and o.first_dtype == promotion(o, gradless)]
-    if len({o.first_dtype for o, _ in alone}) > 1 and all(output.dtype == o.first_dtype for o, output in alone):
-        return "same alone"
-    return None
+    alone = (each for each in seen if each[0].first_dtype == promotion(each[0], gradless))
+    return "same alone" if _keep_the_first(alone) else None
+
+
+def _one_dtype(dtype: str, seen: Seen) -> str | None:
+    """The claim for results of one dtype, but for those where the default dtype was float64."""
+    unusual = {output.dtype for o, output in seen if o.run == "default dtype"}
+    if unusual <= {dtype}:
+        return dtype.removeprefix("torch.")
+    return "default" if unusual == {"torch.float64"} and dtype == "torch.float32" else None
+
+
+def _keep_the_first(seen: Iterable[tuple[Observation, Output]]) -> bool:
+    """True if results have the dtype of the first tensor, which was of several."""
+    pairs = {(o.first_dtype, output.dtype) for o, output in seen}
+    return len({first for first, _ in pairs}) > 1 and all(first == dtype for first, dtype in pairs)
+
+
+def _promoted(seen: Seen, gradless: Places) -> str | None:
+    promotions = [(promotion(o, gradless), output.dtype) for o, output in seen]
+    if len({dtype for dtype, _ in promotions if dtype in _FLOATS}) < 2:
+        return None
+    if all(dtype is None or _is_as_promoted(dtype, found) for dtype, found in promotions):
+        return "promoted"
+    is_of_floats = all(dtype not in _FLOATS or dtype == found for dtype, found in promotions)
+    return "promoted float" if is_of_floats else None
 
 
 def promotion(o: Observation, gradless: Sequence[int | str]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -27,36 +26,40 @@ class Signature(NamedTuple):
 
 
 # Where the names of the native functions are declared; what is missing here is Python and carries its own signature.
-_STUBS = (("torch", "_C/_VariableFunctions.pyi"), ("torch.nn.functional", "_C/_nn.pyi"))
-_FUNCTIONAL = ("torch.nn.functional", "nn/functional.pyi")
+_STUBS = (
+    ("torch", "_C/_VariableFunctions.pyi"),
+    ("torch.nn.functional", "_C/_nn.pyi"),
+    ("torch.nn.functional", "nn/functional.pyi"),
+)
 
 
 def signatures(names: dict[Any, str]) -> dict[str, list[Signature]]:
     """Canonical name -> its overloads, in the order of the stubs."""
     found: dict[str, list[Signature]] = defaultdict(list)
     root = Path(torch.__file__).parent
-    for namespace, path in (*_STUBS, _FUNCTIONAL):
-        for node in ast.parse((root / path).read_text()).body:
+    bodies = [(namespace, ast.parse((root / path).read_text()).body) for namespace, path in _STUBS]
+    classes = ast.parse((root / "_C/__init__.pyi").read_text()).body
+    base = next(each for each in classes if isinstance(each, ast.ClassDef) and each.name == "TensorBase")
+    for namespace, body in (*bodies, ("torch.Tensor", base.body)):
+        for node in body:
             if isinstance(node, ast.FunctionDef):
                 found[f"{namespace}.{node.name}"].append(_signature(node))
-    for node in ast.parse((root / "_C/__init__.pyi").read_text()).body:
-        if isinstance(node, ast.ClassDef) and node.name == "TensorBase":
-            for member in node.body:
-                if isinstance(member, ast.FunctionDef):
-                    found[f"torch.Tensor.{member.name}"].append(_signature(member))
-                elif isinstance(member, ast.AnnAssign):
-                    found[f"torch.Tensor.{ast.unparse(member.target)}"].append(
-                        Signature((), (), (), ast.unparse(member.annotation))
-                    )
+            elif isinstance(node, ast.AnnAssign) and body is base.body:
+                found[f"{namespace}.{ast.unparse(node.target)}"].append(_made([], [], ast.unparse(node.annotation)))
     for value, name in names.items():
-        if name not in found and inspect.isfunction(value):
-            with contextlib.suppress(ValueError):  # it wraps a builtin, which has none
-                found[name].append(_runtime_signature(value))
         if name not in found:
-            found[name].extend(_schema_signature(schema) for schema in schemas(name))
-    return {name: found[name] for name in names.values()} | {
-        n: s for n, s in found.items() if n.startswith("torch.Tensor.")
-    }
+            found[name] = _without_stubs(value, name)
+    methods = {name: overloads for name, overloads in found.items() if name.startswith("torch.Tensor.")}
+    return {name: found[name] for name in names.values()} | methods
+
+
+def _without_stubs(value: Any, name: str) -> list[Signature]:  # noqa: ANN401
+    if not inspect.isfunction(value):
+        return [_schema_signature(schema) for schema in schemas(name)]
+    try:
+        return [_runtime_signature(value)]
+    except ValueError:  # it wraps a builtin, which has none
+        return []
 
 
 def schemas(name: str) -> list[Any]:
@@ -96,14 +99,15 @@ def first_plain_position(signatures: Sequence[Signature]) -> int | None:
     """The position from which on no overload takes a tensor; None where that is not known."""
     if not signatures:
         return None
-    first = 0
-    for signature in signatures:
-        for position, annotation in enumerate(signature.annotations):
-            if admits_tensors(annotation):
-                first = max(first, position + 1)
-        if signature.rest is not None and admits_tensors(signature.rest):
-            return None
-    return first
+    if any(signature.rest is not None and admits_tensors(signature.rest) for signature in signatures):
+        return None
+    return max(admitting_positions(signatures), default=-1) + 1
+
+
+def admitting_positions(signatures: Iterable[Signature]) -> set[int]:
+    """The positions at which an overload takes a tensor."""
+    places = ((number, text) for signature in signatures for number, text in enumerate(signature.annotations))
+    return {number for number, text in places if admits_tensors(text)}
 
 
 def plain_keywords(signatures: Iterable[Sequence[Signature]]) -> list[str]:
@@ -136,22 +140,29 @@ def _operator(name: str) -> str:
     return f"{prefix}_{last}" if prefix in ("linalg", "fft", "special") else last
 
 
+Named = tuple[str, str]  # a parameter and its annotation
+
+
+def _made(
+    positional: Sequence[Named],
+    required: Sequence[Named],
+    returns: str,
+    keywords: Sequence[Named] = (),
+    rest: str | None = None,
+) -> Signature:
+    names, annotations = tuple(name for name, _ in positional), tuple(annotation for _, annotation in positional)
+    return Signature(names, annotations, tuple(required), returns, tuple(keywords), rest)
+
+
 def _signature(node: ast.FunctionDef) -> Signature:
-    positional = [*node.args.posonlyargs, *node.args.args]
-    annotations = tuple(_annotation(a) for a in positional)
-    with_default = len(node.args.defaults)
-    required = [(a.arg, _annotation(a)) for a in positional[: len(positional) - with_default]]
-    if node.args.vararg:
-        required.append(("*", _annotation(node.args.vararg)))
-    required += [
-        (f"{a.arg}=", _annotation(a))
-        for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if d is None
-    ]
-    returns = ast.unparse(node.returns) if node.returns else ""
-    keywords = tuple((a.arg, _annotation(a)) for a in node.args.kwonlyargs)
+    positional = [(a.arg, _annotation(a)) for a in (*node.args.posonlyargs, *node.args.args)]
+    keywords = [(a.arg, _annotation(a)) for a in node.args.kwonlyargs]
     rest = _annotation(node.args.vararg) if node.args.vararg else None
-    return Signature(tuple(a.arg for a in positional), annotations, tuple(required), returns, keywords, rest)
+    required = positional[: len(positional) - len(node.args.defaults)]
+    required += [("*", rest)] if rest is not None else []
+    defaults = zip(keywords, node.args.kw_defaults, strict=True)
+    required += [(f"{name}=", annotation) for (name, annotation), default in defaults if default is None]
+    return _made(positional, required, ast.unparse(node.returns) if node.returns else "", keywords, rest)
 
 
 def _annotation(argument: ast.arg) -> str:
@@ -163,18 +174,14 @@ def _runtime_signature(value: Callable[..., Any]) -> Signature:
     while "if_true" in (captured := inspect.getclosurevars(value).nonlocals):
         value = captured["if_true"]
     signature = inspect.signature(value)
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = signature.parameters.values()
-    positional = [p for p in parameters if p.kind in kinds]
-    required = [(p.name, _text(p.annotation, p.name)) for p in positional if p.default is inspect.Parameter.empty]
-    return Signature(
-        tuple(p.name for p in positional),
-        tuple(_text(p.annotation, p.name) for p in positional),
-        tuple(required),
-        _text(signature.return_annotation, ""),
-        tuple((p.name, _text(p.annotation, p.name)) for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY),
-        next((_text(p.annotation, p.name) for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None),
-    )
+    told: dict[object, list[Named]] = defaultdict(list)
+    for each in signature.parameters.values():
+        told[each.kind].append((each.name, _text(each.annotation, each.name)))
+    positional = told[inspect.Parameter.POSITIONAL_ONLY] + told[inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    required = [each for each in positional if signature.parameters[each[0]].default is inspect.Parameter.empty]
+    rest = next((annotation for _, annotation in told[inspect.Parameter.VAR_POSITIONAL]), None)
+    returns = _text(signature.return_annotation, "")
+    return _made(positional, required, returns, told[inspect.Parameter.KEYWORD_ONLY], rest)
 
 
 def _text(annotation: object, parameter: str) -> str:
@@ -186,16 +193,12 @@ def _text(annotation: object, parameter: str) -> str:
 
 
 def _schema_signature(schema: torch.FunctionSchema) -> Signature:
-    positional = [a for a in schema.arguments if not a.kwarg_only]
-    required = tuple((a.name, _of_schema(a.type)) for a in positional if not a.has_default_value())
-    returns = [_of_schema(r.type) for r in schema.returns]
-    return Signature(
-        tuple(a.name for a in positional),
-        tuple(_of_schema(a.type) for a in positional),
-        required,
-        returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]",
-        tuple((a.name, _of_schema(a.type)) for a in schema.arguments if a.kwarg_only),
-    )
+    named = [(each, (each.name, _of_schema(each.type))) for each in schema.arguments]
+    positional = [told for each, told in named if not each.kwarg_only]
+    required = [told for each, told in named if not each.kwarg_only and not each.has_default_value()]
+    returns = [_of_schema(each.type) for each in schema.returns]
+    told_returns = returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]"
+    return _made(positional, required, told_returns, [told for each, told in named if each.kwarg_only])
 
 
 def _of_schema(kind: torch._C.JitType) -> str:

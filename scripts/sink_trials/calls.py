@@ -49,6 +49,11 @@ class Call(NamedTuple):
         places: list[tuple[int | str, str]] = [*enumerate(self.positional), *self.named]
         return [place for place, text in places if text in ARRAYS]
 
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The letters of the arrays."""
+        return tuple(map(self.text_at, self.slots))
+
     def text_at(self, slot: int | str) -> str:
         return self.positional[slot] if isinstance(slot, int) else dict(self.named)[slot]
 
@@ -60,6 +65,8 @@ class Parameter(NamedTuple):
 
 
 _ONE = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_POSITIONAL = (_ONE, inspect.Parameter.POSITIONAL_ONLY)
+_NAMED = (_ONE, inspect.Parameter.KEYWORD_ONLY)
 _OF_DOCSTRING = re.compile(r"^\s*(?:[\w.]+ *= *)?[\w.]+\(([^()]*(?:\([^()]*\)[^()]*)*)\)", flags=re.MULTILINE)
 
 
@@ -131,11 +138,16 @@ def _candidates(name: str, position: int) -> list[str]:
     return [*_ARRAYS_FIRST, *_OTHERS]
 
 
+def _given(call: Call, parameters: list[Parameter]) -> set[str]:
+    """The names of the parameters that a call gives something."""
+    return {name for name, _ in call.named} | {each.name for each in parameters[: len(call.positional)]}
+
+
 def with_options(call: Call, parameters: list[Parameter]) -> Iterator[Call]:
     """The call with one option more: the first two of what is no array, and True."""
-    given = {name for name, _ in call.named} | {each.name for each in parameters[: len(call.positional)]}
+    given = _given(call, parameters)
     for each in parameters[: len(call.positional) + _MAX_OPTIONAL]:
-        if not each.is_required and each.kind in (_ONE, inspect.Parameter.KEYWORD_ONLY) and each.name not in given:
+        if not each.is_required and each.kind in _NAMED and each.name not in given:
             texts = [text for text in _candidates(each.name, 1) if text not in ARRAYS][:2]
             for text in (*texts, "True"):
                 yield Call(call.positional, (*call.named, (each.name, text)))
@@ -143,52 +155,47 @@ def with_options(call: Call, parameters: list[Parameter]) -> Iterator[Call]:
 
 def bases_of(parameters: list[Parameter]) -> Iterator[Call]:
     """Return what all required parameters are given, the likeliest first."""
-    kinds = (_ONE, inspect.Parameter.POSITIONAL_ONLY)
-    required = [each for each in parameters if each.is_required and each.kind in kinds]
-    by_name = [each for each in parameters if each.is_required and each.kind is inspect.Parameter.KEYWORD_ONLY]
-    has_star = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
-    names = [each.name for each in (*required, *by_name)]
-    if not names:
+    required, by_name = _required(parameters, _POSITIONAL), _required(parameters, (inspect.Parameter.KEYWORD_ONLY,))
+    if not required and not by_name:
         yield Call(())
         # One of the options must be given.
-        if parameters[0].kind in kinds:
-            yield from (Call((text,)) for text in _ARRAYS_FIRST)
+        if parameters[0].kind in _POSITIONAL:
+            yield from _OF_ONE
         elif parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
             yield from (Call((), ((parameters[0].name, text),)) for text in _ARRAYS_FIRST)
-    if len(names) > 5:
+    if len(required) + len(by_name) > 5:
         return
-    if has_star and not required:
-        yield from (Call((text,)) for text in _ARRAYS_FIRST)
-        yield from (Call(pair) for pair in _TOGETHER)
+    if has_star(parameters) and not required:
+        yield from (*_OF_ONE, *map(Call, _TOGETHER))
         return
-    candidates = [_candidates(name, position) for position, name in enumerate(names)]
+    candidates = [_candidates(name, position) for position, name in enumerate((*required, *by_name))]
     for texts in _in_order(candidates):
-        named = zip((each.name for each in by_name), texts[len(required) :], strict=True)
-        yield Call(texts[: len(required)], tuple(named))
+        yield Call(texts[: len(required)], tuple(zip(by_name, texts[len(required) :], strict=True)))
+
+
+_OF_ONE = [Call((text,)) for text in _ARRAYS_FIRST]
+
+
+def _required(parameters: list[Parameter], kinds: tuple[inspect._ParameterKind, ...]) -> list[str]:
+    return [each.name for each in parameters if each.is_required and each.kind in kinds]
+
+
+def has_star(parameters: list[Parameter]) -> bool:
+    """True for a function with `*args`."""
+    return any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
 
 
 def _in_order(candidates: list[list[str]]) -> Iterator[tuple[str, ...]]:
     """Yield those that go together, then all products, the earlier ones of each first."""
-    open_ones = [number for number, texts in enumerate(candidates) if texts[0] in ARRAYS]
-    fixed = [texts[0] for texts in candidates]
-    seen = set()
-    for pair in _TOGETHER if len(open_ones) > 1 else ():
-        products = itertools.product(*(texts[:2] for texts in candidates if texts[0] not in ARRAYS))
-        for others in itertools.islice(products, 4):
-            texts = list(fixed)
-            for number, each in enumerate(open_ones):
-                texts[each] = pair[min(number, 1)]
-            for each, text in zip((n for n in range(len(texts)) if n not in open_ones), others, strict=True):
-                texts[each] = text
-            seen.add(tuple(texts))
-            yield tuple(texts)
+    seen = set(together := list(_going_together(candidates)))
+    yield from together
     heap = [(0, (0,) * len(candidates))] if candidates else []
     known = set()
     while heap:
         cost, ranks = heapq.heappop(heap)
-        texts = [each[rank] for each, rank in zip(candidates, ranks, strict=True)]
-        if tuple(texts) not in seen:
-            yield tuple(texts)
+        texts = tuple(each[rank] for each, rank in zip(candidates, ranks, strict=True))
+        if texts not in seen:
+            yield texts
         for number, rank in enumerate(ranks):
             further = (*ranks[:number], rank + 1, *ranks[number + 1 :])
             if rank + 1 < len(candidates[number]) and further not in known:
@@ -196,30 +203,25 @@ def _in_order(candidates: list[list[str]]) -> Iterator[tuple[str, ...]]:
                 heapq.heappush(heap, (cost + 1 + (rank > 4), further))
 
 
+def _going_together(candidates: list[list[str]]) -> Iterator[tuple[str, ...]]:
+    """Two arrays or more that go together, beside the first texts of what is no array."""
+    open_ones = [number for number, texts in enumerate(candidates) if texts[0] in ARRAYS]
+    closed = [number for number in range(len(candidates)) if number not in open_ones]
+    for pair in _TOGETHER if len(open_ones) > 1 else ():
+        products = itertools.product(*(candidates[number][:2] for number in closed))
+        for others in itertools.islice(products, 4):
+            texts = dict(zip(closed, others, strict=True))
+            texts |= {each: pair[min(number, 1)] for number, each in enumerate(open_ones)}
+            yield tuple(texts[number] for number in range(len(candidates)))
+
+
 def calls_of(function: Callable[..., Any], works: Run) -> list[Call]:
     """Calls that work, each with an array: of all required parameters, then of each other parameter beside these."""
     parameters = parameters_of(function)
     if not parameters or [each.kind for each in parameters] == [inspect.Parameter.VAR_KEYWORD]:
         return []
-    found: list[Call] = []
-    bare = None
-    trials, end = 0, time.process_time() + SECONDS
-    for call in bases_of(parameters):
-        if trials >= MAX_TRIALS or len(found) >= MAX_CALLS or time.process_time() > end:
-            break
-        trials += 1
-        kinds = [tuple(each.text_at(slot) for slot in each.slots) for each in found]
-        if call.slots and tuple(call.text_at(slot) for slot in call.slots) in kinds:
-            continue
-        if works(call):
-            if call.slots:
-                found.append(call)
-            elif not call.positional and not call.named:
-                bare = call
-                if all(each.kind is not inspect.Parameter.VAR_POSITIONAL for each in parameters):
-                    break
-            else:
-                bare = bare or call
+    end = time.process_time() + SECONDS
+    found, bare = _bases_that_work(parameters, works, end)
     if found and all(each.is_required or each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
         return found
     for call in _with_optional(found[0] if found else bare, parameters, works):
@@ -229,35 +231,59 @@ def calls_of(function: Callable[..., Any], works: Run) -> list[Call]:
     return found
 
 
+def _bases_that_work(parameters: list[Parameter], works: Run, end: float) -> tuple[list[Call], Call | None]:
+    """Calls of the required parameters with an array, and one without, that work."""
+    found: list[Call] = []
+    bare = None
+    for call in itertools.islice(bases_of(parameters), MAX_TRIALS):
+        if len(found) >= MAX_CALLS or time.process_time() > end:
+            break
+        if (call.slots and call.arrays in [each.arrays for each in found]) or not works(call):
+            continue
+        if call.slots:
+            found.append(call)
+        elif call == Call(()):
+            bare = call
+            if not has_star(parameters):
+                break
+        else:
+            bare = bare or call
+    return found, bare
+
+
 def _with_optional(base: Call | None, parameters: list[Parameter], works: Run) -> Iterator[Call]:
     """An array at one more parameter each; at two at once where nothing is required (`seaborn.lineplot(x=, y=)`)."""
     if base is None:
         return
-    given = {name for name, _ in base.named} | {each.name for each in parameters[: len(base.positional)]}
-    given |= {*_NOT_TRIED}
-    behind = [each for each in parameters[len(base.positional) :] if each.kind is inspect.Parameter.POSITIONAL_ONLY]
-    for count in range(1, len(behind) + 1 if base.slots and behind and behind[0].name not in _NOT_TRIED else 0):
-        call = Call((*base.positional, *[base.text_at(base.slots[0])] * count))
-        if works(call):
-            yield call
-    kinds = (_ONE, inspect.Parameter.KEYWORD_ONLY)
-    optional = [each.name for each in parameters if each.kind in kinds and each.name not in given]
+    yield from filter(works, _with_more(base, parameters))
+    given = _given(base, parameters) | {*_NOT_TRIED}
+    optional = [each.name for each in parameters if each.kind in _NAMED and each.name not in given]
     optional = sorted(optional, key=lambda name: name not in _DATA)[:_MAX_OPTIONAL]
-    near = [base.text_at(slot) for slot in base.slots[:1]]
-    letters = list(dict.fromkeys([*near, *({"m": "lr", "x": "y"}.get(near[0], "") if near else ""), *"vmsuixgpc"]))
+    letters = _letters_beside(base)
     lonely = []
     for name in optional:
-        calls = (Call(base.positional, (*base.named, (name, text))) for text in letters[: 6 if near else 9])
-        working = next((call for call in calls if works(call)), None)
+        calls = (Call(base.positional, (*base.named, (name, text))) for text in letters)
+        working = next(filter(works, calls), None)
         if working is None:
             lonely.append(name)
         else:
             yield working
-    if not base.slots:
-        names = [name for name in optional[:6] if name in lonely or name in ("x", "y", "z")]
-        for one, other in itertools.combinations(names, 2):
-            for pair in _TOGETHER[:5]:
-                call = Call(base.positional, (*base.named, (one, pair[0]), (other, pair[1])))
-                if works(call):
-                    yield call
-                    break
+    names = [name for name in optional[:6] if name in lonely or name in ("x", "y", "z")]
+    for two in itertools.combinations(names if not base.slots else (), 2):
+        calls = (Call(base.positional, (*base.named, *zip(two, pair, strict=True))) for pair in _TOGETHER[:5])
+        yield from itertools.islice(filter(works, calls), 1)
+
+
+def _letters_beside(base: Call) -> list[str]:
+    """The arrays that are tried at one more parameter, the likeliest first."""
+    near = base.arrays[:1]
+    beside = {"m": "lr", "x": "y"}.get(near[0], "") if near else ""
+    return list(dict.fromkeys([*near, *beside, *"vmsuixgpc"]))[: 6 if near else 9]
+
+
+def _with_more(base: Call, parameters: list[Parameter]) -> Iterator[Call]:
+    """The call with its first array at the optional parameters behind it, too, that have no names."""
+    behind = [each for each in parameters[len(base.positional) :] if each.kind is inspect.Parameter.POSITIONAL_ONLY]
+    if base.slots and behind and behind[0].name not in _NOT_TRIED:
+        for count in range(1, len(behind) + 1):
+            yield Call((*base.positional, *base.arrays[:1] * count))

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ COUNTED: list[type[Warning]] = []  # of the library that is measured: after thes
 # where NumPy lacks the dtype.
 _HARDEST = ("device", "grad", "bfloat16", "sparse")
 LETTERS = {"grad": "g", "device": "d", "bfloat16": "b", "sparse": "s"}
+ALL = "".join(LETTERS.values())
 
 
 class TooLongError(BaseException):
@@ -161,15 +162,13 @@ class Trier:
 
     def told_by(self, call: Call, slot: int | str, way: str, outcome: Outcome) -> Outcome:
         """An outcome of a call beside an option, with the errors that are raised without it."""
-        errors = [
-            (sort, error)
+        errors = {
+            sort: error
             for sort in _sorts_of(outcome.refused)
             for made in tensors_of(ARRAYS[call.text_at(slot)], sort)[-1:]
             if (error := self.error(call, slot, lambda _, made=made: WAYS[way][0](made), outcome.later)) is not None
-        ]
-        own = [(sort, error) for sort, error in errors if _is_own(error, sort)]
-        said = tuple((LETTERS[sort], _name_of(error)) for sort, error in own)
-        return outcome._replace(errors=said, words=_words_of(own[0][1]) if own else "")
+        }
+        return _with_words(outcome, errors)
 
     def taken(self, call: Call, slot: int | str, given: Given, later: bool) -> str:
         """Name the tensor of another dtype or shape that works, at one argument or at all; nothing if none does."""
@@ -195,30 +194,18 @@ class Trier:
         if error is not None:
             if len(call.slots) > 1 and self.works(call, EVERY_SLOT, of("plain"), later):
                 return None  # not the tensor is refused, but the array beside it
-            of_value = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
-            of_value = of_value and type(error) is not NotImplementedError  # of a call that has no such form
-            of_value = of_value and not is_of_kind(error)
-            if of_value or self.taken(call, slot, given, later):
-                return None
-            return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error), words=_words_of(error))
+            is_some = _is_of_value(error) or self.taken(call, slot, given, later)
+            return None if is_some else _never(error)
         if all(self.works(call, slot, of(sort), later) for sort in _HARDEST if tensors_of(array, sort)):
             return Outcome("", "", "", True)
-        tried = {sort: range(len(tensors_of(array, sort))) for sort in _WORDS}
-        errors = {sort: [self.error(call, slot, of(sort, number), later) for number in tried[sort]] for sort in tried}
-        refused = {sort: each[-1] for sort, each in errors.items() if each and _are_refusals(each, _WORDS[sort])}
-        if later and _is_refusal(errors["grad"][-1] if errors["grad"] else None, _OF_COPIES):
-            refused["grad"] = errors["grad"][-1]  # what is computed, as nearly all is that is kept
-        refused.update(_own_refusals(errors))
+        errors = {
+            sort: [self.error(call, slot, of(sort, number), later) for number in range(len(tensors_of(array, sort)))]
+            for sort in _WORDS
+        }
+        refused = _refusals(errors, later) | _own_refusals(errors)
+        untried = [sort for sort in errors if not errors[sort]]
         is_same = bool(refused) and same(*self._pair(call, slot, given, later))
-        own = [(sort, error) for sort, error in refused.items() if error and _is_own(error, sort)]
-        return Outcome(
-            "".join(LETTERS[sort] for sort in tried if sort in refused),
-            "".join(LETTERS[sort] for sort in tried if not tried[sort]),
-            "",
-            is_same,
-            errors=tuple((LETTERS[sort], _name_of(error)) for sort, error in own),
-            words=_words_of(own[0][1]) if own else "",
-        )
+        return _with_words(Outcome(_letters(refused), _letters(untried), "", is_same), refused)
 
     def _pair(self, call: Call, slot: int | str, given: Given, later: bool) -> tuple[object, object]:
         """Return what a plain tensor gives, and what the array gives."""
@@ -232,15 +219,13 @@ class Trier:
         return self.run(call, slot, given, later)
 
 
-def same(one: object, other: object) -> bool:
+def same(one: Any, other: Any) -> bool:  # noqa: ANN401
     """True if a call gives the same of a tensor as of the equal array."""
     if isinstance(one, torch.Tensor) or type(one) is not type(other):
         return False
-    if isinstance(one, (np.ndarray, np.generic)) and isinstance(other, (np.ndarray, np.generic)):
-        if one.dtype == object or one.dtype.kind in "USVMm":
-            return one.dtype == other.dtype and one.shape == other.shape
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
-    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+    if isinstance(one, (np.ndarray, np.generic)):
+        return one.dtype == other.dtype and _same_array(one, other)
+    if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(same, one, other))
     root = type(one).__module__.partition(".")[0]
     if root == "pandas" and hasattr(one, "equals"):
@@ -248,11 +233,17 @@ def same(one: object, other: object) -> bool:
     if root in ("matplotlib", "mpl_toolkits", "sklearn", "seaborn", "plotly") or hasattr(one, "fit"):
         return True  # a drawing or an estimator: what was given to it is copied there
     if root == "h5py":
-        return same(one[...], other[...])  # type: ignore[index]
+        return same(one[...], other[...])
     try:
         return bool(one == other or (one != one and other != other))  # not a number
     except Exception:
         return False  # objects that cannot be compared: nothing is promised of them
+
+
+def _same_array(one: Any, other: Any) -> bool:  # noqa: ANN401
+    if one.dtype == object or one.dtype.kind in "USVMm":
+        return bool(one.shape == other.shape)
+    return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
 
 
 def _joined(outcomes: list[Outcome]) -> Outcome:
@@ -260,13 +251,16 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
     working = [each for each in outcomes if not each.never]
     if not working:
         return outcomes[0]
-    working = [each for each in working if each.lasts] or working
-    later = all(each.later for each in working if each.refused)
-    refused = "".join(letter for letter in LETTERS.values() if any(letter in each.refused for each in working))
-    untried = "".join(letter for letter in LETTERS.values() if all(letter in each.untried for each in working))
-    is_same = all(each.is_same for each in working if each.refused)
-    lasts = any(each.lasts for each in working)
-    found = Outcome(refused, untried, "", is_same, bool(refused) and later, lasts=lasts)
+    lasting = [each for each in working if each.lasts]
+    return _join(lasting or working, lasts=bool(lasting))
+
+
+def _join(working: list[Outcome], *, lasts: bool) -> Outcome:
+    refusing = [each for each in working if each.refused]
+    refused = "".join(letter for letter in ALL if any(letter in each.refused for each in working))
+    untried = "".join(letter for letter in ALL if all(letter in each.untried for each in working))
+    is_same, later = (all(each.is_same for each in refusing), bool(refused) and all(each.later for each in refusing))
+    found = Outcome(refused, untried, "", is_same, later, lasts=lasts)
     first = next((each for each in working if each.errors), found)
     return found._replace(errors=first.errors, words=first.words)
 
@@ -283,22 +277,47 @@ def _is_own(error: BaseException, sort: str) -> bool:
     return _name_of(error) != _OF_NUMPY[sort] or _is_refusal(error, _OF_COPIES)
 
 
-def _are_refusals(errors: list[BaseException | None], words: tuple[str, ...]) -> bool:
-    return all(error is not None and _is_refusal(error, words) for error in errors)
+def _with_words(outcome: Outcome, errors: dict[str, BaseException]) -> Outcome:
+    """The outcome with the errors, by sort, that are not NumPy's own, and what the first of them says."""
+    own = {sort: error for sort, error in errors.items() if _is_own(error, sort)}
+    said = tuple((LETTERS[sort], _name_of(error)) for sort, error in own.items())
+    return outcome._replace(errors=said, words=next(map(_words_of, own.values()), ""))
+
+
+def _never(error: BaseException) -> Outcome:
+    """The outcome where every tensor raises this error."""
+    return Outcome("", "", _name_of(error), False, of_kind=is_of_kind(error), words=_words_of(error))
+
+
+def _letters(sorts: Collection[str]) -> str:
+    return "".join(LETTERS[sort] for sort in _WORDS if sort in sorts)
+
+
+def _is_of_value(error: BaseException) -> bool:
+    """True if a call may fail for the values of a tensor, and not for its type or for want of such a form."""
+    may_be = isinstance(error, (TooLongError, RuntimeError)) or _is_refusal(error, _OF_VALUES)
+    return may_be and type(error) is not NotImplementedError and not is_of_kind(error)
+
+
+def _refusals(errors: dict[str, list[BaseException | None]], later: bool) -> dict[str, BaseException]:
+    """The last error of each sort of which all are refused in NumPy's or torch's words."""
+    last = {sort: each[-1] for sort, each in errors.items() if each}
+    found = [sort for sort in last if all(_is_refusal(error, _WORDS[sort]) for error in errors[sort])]
+    if later and _is_refusal(last.get("grad"), _OF_COPIES):
+        found.append("grad")  # what is computed, as nearly all is that is kept
+    return {sort: error for sort in found if (error := last[sort]) is not None}
 
 
 def _own_refusals(errors: dict[str, list[BaseException | None]]) -> dict[str, BaseException]:
     """Return by sort what a library says in its own words: where all that NumPy refuses fails, and the rest works.
 
     It may hide what NumPy said. Not where that is for want of an operator."""
-    tried = {sort: each for sort, each in errors.items() if each and sort != "sparse"}
-    if not all(error is not None for each in tried.values() for error in each):
+    failed = {sort: each[-1] for sort, each in errors.items() if each and None not in each}
+    if any(each and sort not in failed for sort, each in errors.items() if sort != "sparse"):
         return {}
-    if any(isinstance(error, _LACKING) for error in tried.get("device", ())):
+    if any(isinstance(error, _LACKING) for error in errors.get("device", ())):
         return {}
-    failed = {sort: each for sort, each in errors.items() if each and all(error is not None for error in each)}
-    last = ((sort, each[-1]) for sort, each in failed.items())
-    return {sort: error for sort, error in last if error is not None and not isinstance(error, NotImplementedError)}
+    return {sort: error for sort, error in failed.items() if error and not isinstance(error, NotImplementedError)}
 
 
 def _words_of(error: BaseException) -> str:

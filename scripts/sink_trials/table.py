@@ -12,11 +12,10 @@ from typing import Any
 import torch
 
 from sink_trials.libraries import Library
-from sink_trials.outcomes import LETTERS
+from sink_trials.outcomes import ALL
 
 Row = dict[str, Any]  # of one callable, what was tried
 FOLDER = Path(__file__).parent.parent.parent / "src" / "tonumpy" / "detectors" / "libraries"
-ALL = "".join(LETTERS.values())
 # What objects of other libraries, and tensors, have too: as `x.reshape(...)` says nothing of whose it is.
 _SHARED = frozenset(name for kind in (torch.Tensor, torch.nn.Module, list, dict, str, set) for name in dir(kind))
 
@@ -48,12 +47,8 @@ def table_of(library: Library, rows: list[Row]) -> dict[str, list[str] | str]:
     things = {f"{library.root}.{thing.name}" for thing in library.things if thing.is_first}
     asked = {call.partition("(")[0] for call, _ in library.trials}
     for row in _merged(rows):
-        entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
-        if library.takes_cuda and re.match(library.takes_cuda, row["name"].removeprefix(f"{library.root}.")):
-            entry = [text for each in entry if (text := _but_for_devices(each))]
-        if option := dict(library.unless).get(row["name"].removeprefix(f"{library.root}.")):
-            entry = [each.replace(" (", f" ?{option} (", 1) for each in entry]
         name = row["name"].removeprefix(f"{library.root}.")
+        entry = _entry(library, name, row)
         if "#" in name:
             owner, _, method = name.partition("#")
             full = f"{library.root}.{owner}"
@@ -66,6 +61,15 @@ def table_of(library: Library, rows: list[Row]) -> dict[str, list[str] | str]:
     for method, owners in methods.items():
         functions.update(of_methods(method, owners, [thing.name for thing in library.things if thing.is_first]))
     return functions
+
+
+def _entry(library: Library, name: str, row: Row) -> list[str]:
+    """The lines of one callable, with what the library's table says of its name."""
+    entry = list(texts_of(row["found"], "!!" if library.plain else "!"))
+    if library.takes_cuda and re.match(library.takes_cuda, name):
+        entry = [text for each in entry if (text := _but_for_devices(each))]
+    option = dict(library.unless).get(name)
+    return [each.replace(" (", f" ?{option} (", 1) for each in entry] if option else entry
 
 
 def _merged(rows: list[Row]) -> list[Row]:
@@ -155,9 +159,7 @@ def _claims(text: str) -> tuple[str, dict[str, tuple[frozenset[str], str]]]:
 def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
     """What all calls agree on; one that takes no tensor at all says nothing beside one that does, nor a single number
     beside arrays, nor a call after which arrays do not last beside one after which they do."""
-    outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
-    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or each[6]]
-    outcomes = [each for each in outcomes if each[7]] or outcomes
+    outcomes = _telling(outcomes)
     if not outcomes:
         return ""
     working = [each for each in outcomes if not each[3]]
@@ -169,6 +171,12 @@ def _word(way: str, outcomes: list[list[Any]], never: str) -> str:
         return ""
     mark = "" if all(each[4] for each in working) else "~"
     return way + mark + later + ("" if refused == ALL else f"={refused}") + _own_errors(refused, working)
+
+
+def _telling(outcomes: list[list[Any]]) -> list[list[Any]]:
+    outcomes = [each for each in outcomes if not re.search(r"\bs\b", each[0])] or outcomes
+    outcomes = [each for each in outcomes if each[3] not in _OF_VALUES or each[6]]
+    return [each for each in outcomes if each[7]] or outcomes
 
 
 def _but_for_devices(text: str) -> str:
