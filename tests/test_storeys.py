@@ -15,7 +15,7 @@ facts formats suggestions own_functions garbage findings globs text wanted_error
 engine.knowledge.grad_contexts engine.knowledge.methods
 engine.names engine.values engine.knowledge engine.interpreter engine.summaries
 detectors.memory conversions detectors repair phrases related rules
-setting_values config own_files
+setting_values config
 report
 observed
 judgements

@@ -251,10 +251,7 @@ def _in_repository(path: str, folder: str) -> str:
 
 def _table(path: str) -> object:
     """The `tool.tonumpy` table of a TOML file; None if it has none."""
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+    data = read_file(path)
     if b"tonumpy" not in data or not re.search(_NAMES_THE_TABLE, data):
         return None
     try:
@@ -265,6 +262,14 @@ def _table(path: str) -> object:
         raise ConfigError(f"{path}: nested too deeply") from error
     tool = document.get("tool")
     return tool.get("tonumpy") if isinstance(tool, dict) else None
+
+
+def read_file(path: str, advice: str = "") -> bytes:
+    """The bytes of a file that a user or the settings name; ConfigError, with the advice, where it cannot be read."""
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}{advice}") from error
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonumpy.cli.disk import write_text
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, read_file
 from tonumpy.findings import Finding
-from tonumpy.own_files import read_own
 from tonumpy.report import Report
 
 DEFAULT = "tonumpy-baseline.json"
@@ -72,7 +71,7 @@ def _relative(path: str, filename: str) -> str:
 
 
 def _read(path: str) -> Counter[Key]:
-    return read_own(path, _parsed, "; `tonumpy baseline write` makes it")
+    return _parsed(path, read_file(path, "; `tonumpy baseline write` makes it"))
 
 
 def _parsed(path: str, data: bytes) -> Counter[Key]:

@@ -13,10 +13,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tonumpy.boundary.paths import real_path
-from tonumpy.config import ConfigError
+from tonumpy.config import ConfigError, read_file
 from tonumpy.findings import Observed, SourceError
 from tonumpy.observed.sighting import OF_DEVICES, Sighting, Sites, Spot, together
-from tonumpy.own_files import read_own
 from tonumpy.text.source import Source
 
 VERSION = 1
@@ -73,7 +72,7 @@ def folder_of(path: str) -> str:
 
 def read_record(path: str) -> Record:
     """ConfigError where there is none, or it is not what we write."""
-    return read_own(path, _parsed)
+    return _parsed(path, read_file(path))
 
 
 def _parsed(path: str, data: bytes) -> Record:
