@@ -274,13 +274,16 @@ def test_the_environment_runs_nothing(
 
 
 @pytest.mark.parametrize("entry", ["", ".", "bin"])
-def test_git_is_not_looked_for_in_the_folder(entry: str, tmp_path: Path, run_tonumpy: RunTonumpy) -> None:
+def test_git_is_not_looked_for_in_the_folder(entry: str, tmp_path: Path) -> None:
     trap = Trap(tmp_path)
+    trap.git("commit", "-m", "x")
     for place in (trap.repository, trap.repository / "bin"):
         place.mkdir(exist_ok=True)
         shutil.copy(trap.program, place / "git")
-    result = run_tonumpy("check", "-q", "repository", PATH=f"{entry}:{os.environ['PATH']}")
-    assert (result.code, result.err) == (0, "")
+    command = [sys.executable, "-m", "tonumpy", "check", "-q", "--diff-base", "HEAD"]
+    environment = os.environ | {"PATH": f"{entry}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=trap.repository, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
     assert not trap.marker.exists()
 
 
