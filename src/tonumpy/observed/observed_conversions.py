@@ -92,7 +92,7 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
     if sighting.what != "conversion":
         code, words = _MESSAGES[sighting.what]
         message = words.format(about=sighting.about, error=_error(sighting))
-        is_copied = candidate is not None and sighting.what == "shared write"
+        is_copied = sighting.what == "shared write"
         operations = (AddCopy(candidate.call, "copy"),) if candidate is not None and is_copied else ()
         return Seen(conversion, False, code, message, operations, span, sighting.observed)
     if candidate is not None:
@@ -127,14 +127,8 @@ def _implicit(
 ) -> Iterator[tuple[ArgumentConversion, bool]]:
     """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
     if isinstance(site, OperationSite):
-        seen = observe(module, [site]).get(id(site.node))
-        mixed = mixed_in(site, sighting, seen)
-        callers = sighting.observed.stack
-        if mixed is not None and mixed.kind == "put into array" and callers and callers[0].row != sighting.spot.row:
-            # The object is of a library, whose `__setitem__` converts it, and no array.
-            found = _implicitly(site, mixed.argument, sighting)
-            yield replace(found, function=f"{found.function} = ...", keeps_value=mixed.keeps_value), True
-        elif mixed is not None:
+        mixed = _mixture(module, site, sighting)
+        if mixed is not None:
             yield mixed, True
         return
     observation = observe(module, [site]).get(id(site.call))
@@ -150,6 +144,16 @@ def _implicit(
             keeps_value = keeps_value and is_known(site.call, given.node, observation)
             found = _implicitly(site, given.node, sighting)
             yield replace(found, of_items=given.of_items, keeps_value=keeps_value), given.is_sure
+
+
+def _mixture(module: Module, site: OperationSite, sighting: Sighting) -> ArgumentConversion | None:
+    mixed = mixed_in(site, sighting, observe(module, [site]).get(id(site.node)))
+    callers = sighting.observed.stack
+    if mixed is None or mixed.kind != "put into array" or not callers or callers[0].row == sighting.spot.row:
+        return mixed
+    # The object is of a library, whose `__setitem__` converts it, and no array.
+    found = _implicitly(site, mixed.argument, sighting)
+    return replace(found, function=f"{found.function} = ...", keeps_value=mixed.keeps_value)
 
 
 def _implicitly(site: Site | OperationSite, node: Any, sighting: Sighting) -> ArgumentConversion:  # noqa: ANN401
