@@ -48,42 +48,58 @@ _FILLING = frozenset("append insert extend update add_module register_module".sp
 def change_receiver(
     frame: Frame, function: ast.Attribute, receiver: Value, arguments: Arguments, result: Value
 ) -> None:
-    """Return what a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`,
+    """Do what a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`,
     `x.requires_grad_()`."""
-    name, after = function.attr, None
-    if isinstance(receiver, (Sequence, Mapping)):
-        after = containers.changed(frame, receiver, name, arguments)
-    elif name in _IN_PLACE and isinstance(receiver, (LibraryObject, Instance)):
-        if isinstance(receiver, LibraryObject) or frame.analysis.classes.is_module(receiver.cls):
-            after = moved_module(frame, receiver, name, arguments)
-            if isinstance(receiver, Instance) and isinstance(result, Instance) and result.cls == receiver.cls:
-                after = result
-        elif name in _MOVES:
-            after = receiver._replace(is_moved=True)
-    elif isinstance(receiver, LibraryObject) and receiver.name in library.CONTAINERS and name in _FILLING:
-        held = receiver.arguments
-        given = () if held is None else held.positional
-        inner = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else sequence_of(given)
-        items = Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else NOTHING))
-        after = receiver._replace(arguments=Arguments((items,)), on_cpu=None, requires_grad=None)
-    elif isinstance(receiver, (Tensor, Unknown)) and name in REFUSING_GRAD:
-        after = without_grad(receiver, name)
-    elif isinstance(receiver, Tensor) and name == "backward" and receiver.requires_grad is None:
-        after = receiver._replace(requires_grad=True)  # torch refuses what has none
-    elif isinstance(receiver, Tensor) and name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
-        after = result
-    elif isinstance(receiver, Union) and name in ("append", "extend", "update", "add"):
-        parts = [
-            containers.changed(frame, each, name, arguments) or each if isinstance(each, (Sequence, Mapping)) else each
-            for each in receiver.members
-        ]
-        after = join_all(parts)
+    after = _changed(frame, receiver, function.attr, arguments, result)
     if isinstance(after, Instance) and isinstance(function.value, ast.Name):
         _move_parts(frame, function.value.id, after)
     elif after is not None and isinstance(function.value, (ast.Name, ast.Attribute, ast.Subscript)):
         frame.analysis.assign(frame, function.value, after)
         if isinstance(function.value, ast.Name):
             frame.changed(function.value.id)
+
+
+def _changed(frame: Frame, receiver: Value, name: str, arguments: Arguments, result: Value) -> Value | None:
+    """The receiver after a method; None where that leaves it as it was."""
+    if isinstance(receiver, (Sequence, Mapping)):
+        return containers.changed(frame, receiver, name, arguments)
+    if isinstance(receiver, Union) and name in ("append", "extend", "update", "add"):
+        return join_all(_changed(frame, each, name, arguments, NOTHING) or each for each in receiver.members)
+    if isinstance(receiver, (Tensor, Unknown)) and name in REFUSING_GRAD:
+        return without_grad(receiver, name)
+    if isinstance(receiver, Tensor):
+        return _changed_tensor(receiver, name, result)
+    if isinstance(receiver, LibraryObject) and receiver.name in library.CONTAINERS and name in _FILLING:
+        return _filled(receiver, arguments)
+    if name in _IN_PLACE and isinstance(receiver, (LibraryObject, Instance)):
+        return _moved(frame, receiver, name, arguments, result)
+    return None
+
+
+def _changed_tensor(tensor: Tensor, name: str, result: Value) -> Value | None:
+    if name == "backward" and tensor.requires_grad is None:
+        return tensor._replace(requires_grad=True)  # torch refuses what has none
+    is_in_place = name.endswith("_") and not name.endswith("__")
+    return result if is_in_place and isinstance(result, Tensor) else None
+
+
+def _filled(container: LibraryObject, arguments: Arguments) -> Value:
+    """A container of modules with one more."""
+    given = () if container.arguments is None else container.arguments.positional
+    inner = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else sequence_of(given)
+    items = Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else NOTHING))
+    return container._replace(arguments=Arguments((items,)), on_cpu=None, requires_grad=None)
+
+
+def _moved(
+    frame: Frame, receiver: LibraryObject | Instance, name: str, arguments: Arguments, result: Value
+) -> Value | None:
+    if isinstance(receiver, Instance):
+        if not frame.analysis.classes.is_module(receiver.cls):
+            return receiver._replace(is_moved=True) if name in _MOVES else None
+        if isinstance(result, Instance) and result.cls == receiver.cls:
+            return result
+    return moved_module(frame, receiver, name, arguments)
 
 
 def change_arguments(frame: Frame, node: ast.Call, called: Value | None) -> None:

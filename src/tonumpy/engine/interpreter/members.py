@@ -128,43 +128,46 @@ def makes_annotation(generic: Symbol) -> bool:
 
 def subscript_of(frame: Frame, value: Value, index: Value, *, is_slice: bool) -> Value:
     """Return what `value[index]` is."""
-    if isinstance(value, Union):
-        parts = [each for each in value.members if not isinstance(each, Constant)]
-        kept = [each for each in parts if not _lacks(each, index)] or parts
-        return join_all(subscript_of(frame, each, index, is_slice=is_slice) for each in kept)
-    if isinstance(value, Sequence):
-        if is_slice:
-            return Sequence(None, value.element)
-        items = value.items or ()
-        place = index.value if isinstance(index, Constant) and type(index.value) is int else None
-        return items[place] if place is not None and -len(items) <= place < len(items) else value.element
-    if isinstance(value, Mapping):
-        return _under_key(frame, value, index)
-    if isinstance(value, Tensor):
-        return _part_of_tensor(frame, value, index, is_slice=is_slice)
-    if isinstance(value, Unknown):
-        if value.reason is Reason.DATASET and _text_in(index) is not None:
-            value = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)
-        item = _item_of_unknown(value)
-        key = _text_in(index)
-        return item if key is None else library.known_by_term(frame, value, f"[{key}]") or frame.named(item, key)
-    if isinstance(value, Instance):
-        getter = frame.analysis.classes.method(value.cls, "__getitem__")
-        if getter is None:
-            return Unknown(Reason.ITEM)
-        given = frame.analysis.enter(frame, getter, value, Arguments((index,)))
-        given = frame.as_data(given) if frame.analysis.classes.is_dataset(value.cls) else given
-        key = _text_in(index)
-        return given if key is None else frame.named(given, key)
-    if isinstance(value, LibraryObject):
-        return library.item(frame, value, None if is_slice else index)
-    if isinstance(value, NonTensor):
-        if value.dimensions is not None:
-            return value._replace(dimensions=arrays.of_item(index, is_slice=is_slice))
-        return NonTensor("int") if value.what == "Size" and not is_slice else value
-    if isinstance(value, Symbol):
-        return NonTensor(value.name) if gives_plain_values(value.name) else Unknown(Reason.ITEM)
-    return value if isinstance(value, (OtherFramework, Nothing)) else Unknown(Reason.ITEM)
+    reader = _SUBSCRIPTS.get(type(value))
+    return Unknown(Reason.ITEM) if reader is None else reader(frame, value, index, is_slice)
+
+
+def _subscript_of_union(frame: Frame, value: Union, index: Value, is_slice: bool) -> Value:
+    parts = [each for each in value.members if not isinstance(each, Constant)]
+    kept = [each for each in parts if not _lacks(each, index)] or parts
+    return join_all(subscript_of(frame, each, index, is_slice=is_slice) for each in kept)
+
+
+def _subscript_of_sequence(_: Frame, value: Sequence, index: Value, is_slice: bool) -> Value:
+    if is_slice:
+        return Sequence(None, value.element)
+    items = value.items or ()
+    place = index.value if isinstance(index, Constant) and type(index.value) is int else None
+    return items[place] if place is not None and -len(items) <= place < len(items) else value.element
+
+
+def _subscript_of_unknown(frame: Frame, value: Unknown, index: Value, _: bool) -> Value:
+    key = _text_in(index)
+    if value.reason is Reason.DATASET and key is not None:
+        value = Unknown(Reason.DATASET_PART, True, False, evidence=value.evidence)
+    item = _item_of_unknown(value)
+    return item if key is None else library.known_by_term(frame, value, f"[{key}]") or frame.named(item, key)
+
+
+def _subscript_of_instance(frame: Frame, value: Instance, index: Value, _: bool) -> Value:
+    getter = frame.analysis.classes.method(value.cls, "__getitem__")
+    if getter is None:
+        return Unknown(Reason.ITEM)
+    given = frame.analysis.enter(frame, getter, value, Arguments((index,)))
+    given = frame.as_data(given) if frame.analysis.classes.is_dataset(value.cls) else given
+    key = _text_in(index)
+    return given if key is None else frame.named(given, key)
+
+
+def _subscript_of_plain(_: Frame, value: NonTensor, index: Value, is_slice: bool) -> Value:
+    if value.dimensions is not None:
+        return value._replace(dimensions=arrays.of_item(index, is_slice=is_slice))
+    return NonTensor("int") if value.what == "Size" and not is_slice else value
 
 
 def _text_in(index: Value) -> str | None:
@@ -175,7 +178,7 @@ def _lacks(value: Value, key: Value) -> bool:
     return isinstance(value, Mapping) and isinstance(key, Constant) and isinstance(value.get(key.value), Nothing)
 
 
-def _under_key(frame: Frame, value: Mapping, index: Value) -> Value:
+def _under_key(frame: Frame, value: Mapping, index: Value, _: bool) -> Value:
     if not isinstance(index, Constant):
         return join_all(value.values())
     found = value.get(index.value)
@@ -188,7 +191,7 @@ def _under_key(frame: Frame, value: Mapping, index: Value) -> Value:
     return frame.named(under_a_key(found), str(index.value))
 
 
-def _part_of_tensor(frame: Frame, value: Tensor, index: Value, *, is_slice: bool) -> Value:
+def _part_of_tensor(frame: Frame, value: Tensor, index: Value, is_slice: bool) -> Value:
     if value.is_number and isinstance(index, Constant) and frame.module.words.speaks_of_variables:
         return NonTensor("number")
     is_item = isinstance(index, NonTensor) and not is_slice
@@ -216,25 +219,8 @@ def item_of_tensor(frame: Frame, tensor: Tensor) -> Tensor:
 
 def item_of(frame: Frame, value: Value) -> Value:
     """Return what iterating over a value yields."""
-    if isinstance(value, Union):
-        return join_all(item_of(frame, each) for each in value.members if not isinstance(each, Constant))
-    if isinstance(value, Sequence):
-        return value.element
-    if isinstance(value, Mapping):
-        return NonTensor("key")
-    if isinstance(value, Tensor):
-        return item_of_tensor(frame, value)._replace(is_item=True)
-    if isinstance(value, Unknown):
-        return _item_of_unknown(value)
-    if isinstance(value, Instance):
-        return _item_of_instance(frame, value)
-    if isinstance(value, LibraryObject):
-        return library.item(frame, value)
-    if isinstance(value, NonTensor):
-        return value._replace(dimensions=None)
-    if isinstance(value, Constant):
-        return NonTensor("str")
-    return value if isinstance(value, (OtherFramework, Nothing)) else Unknown(Reason.ITEM)
+    reader = _ITEMS.get(type(value))
+    return Unknown(Reason.ITEM) if reader is None else reader(frame, value)
 
 
 def _item_of_unknown(value: Unknown) -> Unknown:
@@ -277,4 +263,32 @@ _ATTRIBUTES: dict[type, Callable[[Frame, Any, str], Value]] = {
     Device: lambda _, value, name: Constant(value.type) if name == "type" and value.type else NonTensor("str"),
     Unknown: _attribute_of_unknown,
     NonTensor: _attribute_of_plain,
+}
+_SUBSCRIPTS: dict[type, Callable[[Frame, Any, Value, bool], Value]] = {
+    Union: _subscript_of_union,
+    Sequence: _subscript_of_sequence,
+    Mapping: _under_key,
+    Tensor: _part_of_tensor,
+    Unknown: _subscript_of_unknown,
+    Instance: _subscript_of_instance,
+    LibraryObject: lambda frame, value, index, is_slice: library.item(frame, value, None if is_slice else index),
+    NonTensor: _subscript_of_plain,
+    Symbol: lambda _, value, *__: NonTensor(value.name) if gives_plain_values(value.name) else Unknown(Reason.ITEM),
+    OtherFramework: lambda _, value, *__: value,
+    Nothing: lambda _, value, *__: value,
+}
+_ITEMS: dict[type, Callable[[Frame, Any], Value]] = {
+    Union: lambda frame, value: join_all(
+        item_of(frame, each) for each in value.members if not isinstance(each, Constant)
+    ),
+    Sequence: lambda _, value: value.element,
+    Mapping: lambda *_: NonTensor("key"),
+    Tensor: lambda frame, value: item_of_tensor(frame, value)._replace(is_item=True),
+    Unknown: lambda _, value: _item_of_unknown(value),
+    Instance: _item_of_instance,
+    LibraryObject: library.item,
+    NonTensor: lambda _, value: value._replace(dimensions=None),
+    Constant: lambda *_: NonTensor("str"),
+    OtherFramework: lambda _, value: value,
+    Nothing: lambda _, value: value,
 }

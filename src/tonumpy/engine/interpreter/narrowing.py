@@ -38,28 +38,26 @@ def narrow(frame: Frame, test: ast.expr, *, holds: bool) -> None:
     """Write to the environment what is true where the test holds, or does not."""
     if frame.env is None:
         return
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        narrow(frame, test.operand, holds=not holds)
-    elif isinstance(test, ast.BoolOp):
-        if isinstance(test.op, ast.And) is holds:
-            for part in test.values:
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            narrow(frame, test.operand, holds=not holds)
+        case ast.BoolOp():
+            for part in test.values if isinstance(test.op, ast.And) is holds else ():
                 narrow(frame, part, holds=holds)
-    elif isinstance(test, ast.NamedExpr):
-        narrow(frame, test.target, holds=holds)
-    elif isinstance(test, ast.Call):
-        _by_call(frame, test, holds=holds)
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
-        _by_comparison(frame, test, holds=holds)
-    elif isinstance(test, ast.Attribute) and test.attr in _FLAGS:
-        _by_flag(frame, test, holds=holds)
-    elif isinstance(test, ast.Name) and test.id in frame.tests:
-        asked, subject, before = frame.tests[test.id]
-        if frame.env.get(subject) is before:
-            narrow(frame, asked, holds=holds)
-    elif isinstance(test, (ast.Name, ast.Attribute)) and holds:
-        path, value = _subject(frame, test)
-        if path is not None:
-            _keep(frame, path, [each for each in members(value) if each != NONE])
+        case ast.NamedExpr():
+            narrow(frame, test.target, holds=holds)
+        case ast.Call():
+            _by_call(frame, test, holds=holds)
+        case ast.Compare(ops=[_]):
+            _by_comparison(frame, test, holds=holds)
+        case ast.Attribute(attr=flag) if flag in _FLAGS:
+            _by_flag(frame, test, holds=holds)
+        case ast.Name(id=name) if name in frame.tests:
+            asked, subject, before = frame.tests[name]
+            if frame.env.get(subject) is before:
+                narrow(frame, asked, holds=holds)
+        case ast.Name() | ast.Attribute() if holds:
+            _by_none(frame, test, is_none=False)
 
 
 _FLAGS = ("is_cuda", "is_cpu", "requires_grad", "is_mps")
@@ -83,11 +81,11 @@ def note_test(frame: Frame, name: str, test: ast.Call) -> None:
         frame.tests[name] = (test, subject.id, frame.env[subject.id])
 
 
-def _subject(frame: Frame, node: ast.expr) -> tuple[str | None, Value]:
+def _subject(frame: Frame, node: ast.expr | None) -> tuple[str | None, Value]:
     if isinstance(node, ast.NamedExpr):
         node = node.target
-    path = place_of(node)
-    return path, NONE if path is None else frame.value(node)
+    path = None if node is None else place_of(node)
+    return (None, NONE) if node is None or path is None else (path, frame.value(node))
 
 
 def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
@@ -96,26 +94,28 @@ def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
 
 
 def _by_call(frame: Frame, test: ast.Call, *, holds: bool) -> None:
-    name = last_name(test.func)
-    if name in ("isinstance", "issubclass") and len(test.args) == 2:
-        path, value = _subject(frame, test.args[0])
-        if path is not None:
-            narrow_to_classes(frame, path, value, classes_asked(frame, test.args[1]), holds=holds)
-    elif name in ("is_tensor", "is_torch_tensor") and len(test.args) == 1:
-        path, value = _subject(frame, test.args[0])
-        if path is not None:
-            narrow_to_classes(frame, path, value, [Symbol("torch.Tensor")], holds=holds)
-    elif name == "hasattr" and len(test.args) == 2 and isinstance(test.args[1], ast.Constant):
-        _by_hasattr(frame, test.args[0], test.args[1].value, holds=holds)
-    elif name == "is_complex" and holds and isinstance(test.func, ast.Attribute):
-        path, value = _subject(frame, test.func.value)
-        if path is not None and isinstance(value, Tensor) and value.dtype is None:
-            frame.refine(path, value._replace(dtype="complex"))
-    elif name == "is_floating_point" and not holds:
-        subject = test.args[0] if test.args else getattr(test.func, "value", None)
-        path, value = (None, NONE) if subject is None else _subject(frame, subject)
-        if path is not None:
-            frame.refine(path, with_facts(value, requires_grad=False))
+    owner = test.func.value if isinstance(test.func, ast.Attribute) else None
+    match last_name(test.func), test.args:
+        case "isinstance" | "issubclass", [subject, classes]:
+            _by_classes(frame, subject, classes_asked(frame, classes), holds=holds)
+        case "is_tensor" | "is_torch_tensor", [subject]:
+            _by_classes(frame, subject, [Symbol("torch.Tensor")], holds=holds)
+        case "hasattr", [subject, ast.Constant(str() as name)]:
+            _by_hasattr(frame, subject, name, holds=holds)
+        case "is_complex", _ if holds and owner is not None:
+            path, value = _subject(frame, owner)
+            if path is not None and isinstance(value, Tensor) and value.dtype is None:
+                frame.refine(path, value._replace(dtype="complex"))
+        case "is_floating_point", given if not holds:
+            path, value = _subject(frame, [*given, owner][0])
+            if path is not None:
+                frame.refine(path, with_facts(value, requires_grad=False))
+
+
+def _by_classes(frame: Frame, subject: ast.expr, classes: list[Value], *, holds: bool) -> None:
+    path, value = _subject(frame, subject)
+    if path is not None:
+        narrow_to_classes(frame, path, value, classes, holds=holds)
 
 
 def classes_asked(frame: Frame, node: ast.expr) -> list[Value]:
@@ -130,33 +130,33 @@ def classes_asked(frame: Frame, node: ast.expr) -> list[Value]:
 
 def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value], *, holds: bool) -> None:
     """Keep the members of a value that are, or are not, of some classes."""
-    kept: list[Value] = []
-    parameters = frame.analysis.parameters
     of_tensors = any(isinstance(each, Symbol) and each.name == "torch.Tensor" for each in classes)
+    kept: list[Value] = []
     for member in members(value):
         verdicts = [is_instance(frame, member, cls) for cls in classes]
         if holds:
-            if True in verdicts:
-                kept.append(member)
-            else:
-                for cls, verdict in zip(classes, verdicts, strict=True):
-                    if verdict is None:
-                        made = parameters.value_of_class(cls)
-                        dtype = _dtype_on_cpu(cls)
-                        if dtype is not None:
-                            made = _of_type(member, dtype)
-                        elif isinstance(member, (Tensor, Unknown)) and isinstance(made, Tensor):
-                            made = with_facts_of(made._replace(is_given=False), member)
-                        kept.append(member if isinstance(made, Unknown) else made)
+            asked = zip(classes, verdicts, strict=True)
+            open_ones = (cls for cls, verdict in asked if verdict is None)
+            kept += [member] if True in verdicts else [_as_instance(frame, member, cls) for cls in open_ones]
         elif True not in verdicts:
-            if of_tensors and isinstance(member, Unknown):
-                member = member._replace(is_no_tensor=True)
-            kept.append(member)
+            is_open = of_tensors and isinstance(member, Unknown)
+            kept.append(member._replace(is_no_tensor=True) if is_open else member)  # type: ignore[call-arg]
     if not kept and holds:
-        kept = [parameters.value_of_class(each) for each in classes]
+        kept = [frame.analysis.parameters.value_of_class(each) for each in classes]
     elif not kept and of_tensors:
         kept = [NonTensor("what no tensor is")]
     _keep(frame, path, kept)
+
+
+def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
+    """The value as an instance of a class of which it may be one."""
+    dtype = _dtype_on_cpu(cls)
+    if dtype is not None:
+        return _of_type(value, dtype)
+    made = frame.analysis.parameters.value_of_class(cls)
+    if isinstance(value, (Tensor, Unknown)) and isinstance(made, Tensor):
+        return with_facts_of(made._replace(is_given=False), value)
+    return value if isinstance(made, Unknown) else made
 
 
 def _dtype_on_cpu(cls: Value) -> str | None:
@@ -183,11 +183,14 @@ def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
             known = frame.analysis.classes.ancestors(value.cls)
             return True if any(each.node is cls.node for each in known) else None
         return False if isinstance(value, (Tensor, Constant, Sequence, Mapping, NonTensor)) else None
-    if not isinstance(cls, Symbol):
-        return None
-    short = cls.name.rpartition(".")[2]
+    return _is_of_library(value, cls.name) if isinstance(cls, Symbol) else None
+
+
+def _is_of_library(value: Value, name: str) -> Fact:
+    """True if a value is surely of a class of a library or of Python, or surely not."""
+    short = name.rpartition(".")[2]
     if isinstance(value, Tensor):
-        return _is_tensor_of(value, cls.name, short)
+        return _is_tensor_of(value, name, short)
     if short in ("Tensor", "Parameter") and isinstance(value, (Sequence, Mapping, Constant, NonTensor, Instance)):
         return False
     if isinstance(value, Sequence):
@@ -195,10 +198,10 @@ def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
     if isinstance(value, Mapping):
         return None if short in ("dict", "Mapping", "OrderedDict", "defaultdict", "MutableMapping") else False
     if isinstance(value, Constant):
-        return type(value.value).__name__ == short if cls.name.startswith("builtins.") else None
+        return type(value.value).__name__ == short if name.startswith("builtins.") else None
     if isinstance(value, NonTensor):
         return _is_plain_of(value, short)
-    return False if isinstance(value, (LibraryObject, Instance)) and cls.name.startswith("builtins.") else None
+    return False if isinstance(value, (LibraryObject, Instance)) and name.startswith("builtins.") else None
 
 
 def _is_tensor_of(value: Tensor, name: str, short: str) -> Fact:
@@ -217,121 +220,139 @@ def _is_plain_of(value: NonTensor, short: str) -> Fact:
     return None
 
 
-def _by_hasattr(frame: Frame, subject: ast.expr, name: object, *, holds: bool) -> None:
+def _by_hasattr(frame: Frame, subject: ast.expr, name: str, *, holds: bool) -> None:
     path, value = _subject(frame, subject)
-    if path is None or not isinstance(name, str):
+    if path is None:
         return
     tensors_have = name in _TORCH_ONLY or torch_api.is_of_tensors(name)
     spoken = frame.module.frameworks
+    shows_tensor = name in _TORCH_ONLY and spoken.only_torch_says and name not in spoken.shared_words
     kept: list[Value] = []
     for member in members(value):
-        if isinstance(member, Tensor):
-            has: Fact = True if tensors_have else None
-        else:
-            may = isinstance(member, (Unknown, OtherFramework, Instance, LibraryObject))
-            has = False if name in _TORCH_ONLY and not may else None
-        if has is not None and has is not holds:
+        if _has(member, name, tensors_have=tensors_have) not in (None, holds):
             continue
         if isinstance(member, Unknown) and tensors_have and not member.is_no_tensor:
             if not holds:
                 member = member._replace(is_no_tensor=True)
-            elif name in _TORCH_ONLY and spoken.only_torch_says and name not in spoken.shared_words:
+            elif shows_tensor:
                 member = with_facts_of(Tensor(certainty="likely"), member)
         kept.append(member)
     _keep(frame, path, kept)
 
 
+def _has(value: Value, name: str, *, tensors_have: bool) -> Fact:
+    """True if a value surely has an attribute, or surely not."""
+    if isinstance(value, Tensor):
+        return True if tensors_have else None
+    may = isinstance(value, (Unknown, OtherFramework, Instance, LibraryObject))
+    return False if name in _TORCH_ONLY and not may else None
+
+
 def _by_comparison(frame: Frame, test: ast.Compare, *, holds: bool) -> None:
     left, operator, right = test.left, test.ops[0], test.comparators[0]
+    is_one = isinstance(operator, (ast.Is, ast.Eq, ast.In)) is holds
     if isinstance(operator, (ast.In, ast.NotIn)):
         if isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
-            _by_choice(frame, left, right.elts, is_one=isinstance(operator, ast.In) is holds)
+            _by_choice(frame, left, right.elts, is_one=is_one)
+    elif not isinstance(operator, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
         return
-    positive = isinstance(operator, (ast.Is, ast.Eq))
-    if not positive and not isinstance(operator, (ast.IsNot, ast.NotEq)):
+    elif isinstance(right, ast.Constant) and right.value is None:
+        _by_none(frame, left, is_none=is_one)
+    elif isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
+        _by_classes(frame, left.args[0], classes_asked(frame, right), holds=is_one)
+    else:
+        if is_one and isinstance(right, ast.Constant):
+            _by_text(frame, left, right.value)
+        _by_choice(frame, left, [right], is_one=is_one)
+
+
+def _by_text(frame: Frame, node: ast.expr, text: object) -> None:
+    path, value = _subject(frame, node)
+    may_be = all(isinstance(each, (Unknown, NonTensor, Constant)) for each in members(value))
+    if path is not None and isinstance(text, str) and may_be:
+        frame.refine(path, Constant(text))
+
+
+def _by_none(frame: Frame, node: ast.expr, *, is_none: bool) -> None:
+    path, value = _subject(frame, node)
+    if path is None:
         return
-    is_one = positive is holds
-    if isinstance(right, ast.Constant) and right.value is None:
-        path, value = _subject(frame, left)
-        if path is None:
-            return
-        if is_one:
-            if any(each == NONE or isinstance(each, Unknown) for each in members(value)):
-                frame.refine(path, NONE)
-        else:
-            _keep(frame, path, [each for each in members(value) if each != NONE])
-        return
-    if isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
-        path, value = _subject(frame, left.args[0])
-        if path is not None:
-            narrow_to_classes(frame, path, value, classes_asked(frame, right), holds=is_one)
-        return
-    if isinstance(right, ast.Constant) and isinstance(right.value, str) and is_one:
-        path, value = _subject(frame, left)
-        if path is not None and all(isinstance(each, (Unknown, NonTensor, Constant)) for each in members(value)):
-            frame.refine(path, Constant(right.value))
-    _by_choice(frame, left, [right], is_one=is_one)
+    if not is_none:
+        _keep(frame, path, [each for each in members(value) if each != NONE])
+    elif any(each == NONE or isinstance(each, Unknown) for each in members(value)):
+        frame.refine(path, NONE)
 
 
 def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one: bool) -> None:
-    """Return what a device or dtype, which is or is not one of these, shows of its tensor."""
+    """Note what a device or dtype, which is or is not one of these, shows of its tensor."""
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
-        dtypes = [dtype_of(frame.value(each)) for each in choices]
-        path, value = _subject(frame, left.value)
-        if path is None:
-            return
-        if is_one and all(map(is_integral, dtypes)):
-            frame.refine(path, with_facts(value, requires_grad=False))
-        elif any(map(may_lack, dtypes)) and isinstance(value, Tensor):
-            frame.refine(path, value._replace(dtype=dtypes[0] if is_one else None))
+        _by_dtype(frame, left.value, [dtype_of(frame.value(each)) for each in choices], is_one=is_one)
         return
-    node = left.args[0] if isinstance(left, ast.Call) and last_name(left.func) == "str" and left.args else left
-    node = node.value if isinstance(node, ast.Attribute) and node.attr == "type" else node
-    if not isinstance(node, ast.Attribute) or node.attr != "device":
-        return
-    path, value = _subject(frame, node.value)
+    path, value = _subject(frame, _tensor_of_device(left))
     kinds = {cpu_of_device(frame.value(each)) for each in choices}
-    if path is None or len(kinds) > 1:
+    is_cpu = kinds.pop() if len(kinds) == 1 else None
+    is_named = any(isinstance(each, ast.Constant) and each.value == "cuda" for each in choices)
+    if path is not None and is_cpu is not None and (is_one or is_cpu or is_named):
+        frame.refine(path, with_facts(value, on_cpu=is_cpu is is_one))
+
+
+def _tensor_of_device(node: ast.expr) -> ast.expr | None:
+    """`x` of `x.device`, `x.device.type` and `str(x.device)`."""
+    match node:
+        case ast.Call(ast.Name("str"), [inner]) | ast.Attribute(inner, "type"):
+            return _tensor_of_device(inner)
+        case ast.Attribute(tensor, "device"):
+            return tensor
+    return None
+
+
+def _by_dtype(frame: Frame, node: ast.expr, dtypes: list[str | None], *, is_one: bool) -> None:
+    path, value = _subject(frame, node)
+    if path is None:
         return
-    (is_cpu,) = kinds
-    named = [each.value for each in choices if isinstance(each, ast.Constant)]
-    if is_cpu is None or (not is_one and is_cpu is False and "cuda" not in named):
-        return
-    frame.refine(path, with_facts(value, on_cpu=is_cpu is is_one))
+    if is_one and all(map(is_integral, dtypes)):
+        frame.refine(path, with_facts(value, requires_grad=False))
+    elif any(map(may_lack, dtypes)) and isinstance(value, Tensor):
+        frame.refine(path, value._replace(dtype=dtypes[0] if is_one else None))
 
 
 def constant_test(frame: Frame, test: ast.expr) -> bool | None:
     """True if a condition is known to hold, or not to."""
-    if isinstance(test, ast.Constant):
-        return bool(test.value)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        known = constant_test(frame, test.operand)
-        return None if known is None else not known
-    if isinstance(test, (ast.Name, ast.Attribute)) and last_name(test) == "TYPE_CHECKING":
-        return False
-    if isinstance(test, ast.Name):
-        if test.id in frame.flags:
-            return frame.flags[test.id]
-        value = None if frame.env is None else frame.env.get(test.id)
-        if isinstance(value, Constant) and (isinstance(value.value, bool) or (value == NONE and frame.seen is None)):
-            return bool(value.value)
-        return None
-    if isinstance(test, ast.Attribute) and frame.seen is None:
-        return False if frame.value(test) == NONE else None
-    if isinstance(test, ast.BoolOp):
-        decisive = isinstance(test.op, ast.Or)
-        parts = [constant_test(frame, part) for part in test.values]
-        return decisive if decisive in parts else None if None in parts else not decisive
-    if isinstance(test, ast.Call):
-        if last_name(test.func) in ASKS_FOR_GRAD_MODE:
+    match test:
+        case ast.Constant():
+            return bool(test.value)
+        case ast.UnaryOp(op=ast.Not()):
+            known = constant_test(frame, test.operand)
+            return None if known is None else not known
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return False
+        case ast.Name():
+            return _truth_of_name(frame, test.id)
+        case ast.Attribute() if frame.seen is None:
+            return False if frame.value(test) == NONE else None
+        case ast.BoolOp():
+            decisive = isinstance(test.op, ast.Or)
+            parts = [constant_test(frame, part) for part in test.values]
+            undecided = None if None in parts else not decisive
+            return decisive if decisive in parts else undecided
+        case ast.Call() if last_name(test.func) in ASKS_FOR_GRAD_MODE:
             value = frame.value(test)
             return value.value if isinstance(value, Constant) else None
-        if frame.seen is None and last_name(test.func) in ("isinstance", "is_tensor") and test.args:
+        case ast.Call(args=[_, *_]) if frame.seen is None and last_name(test.func) in ("isinstance", "is_tensor"):
             return _decided_by_class(frame, test)
-        return None
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _compared(frame, test)
+        case ast.Compare(ops=[_]):
+            return _compared(frame, test)
     return None
+
+
+def _truth_of_name(frame: Frame, name: str) -> bool | None:
+    if name in frame.flags:
+        return frame.flags[name]
+    value = None if frame.env is None else frame.env.get(name)
+    if not isinstance(value, Constant):
+        return None
+    is_told = isinstance(value.value, bool) or (value == NONE and frame.seen is None)
+    return bool(value.value) if is_told else None
 
 
 def _decided_by_class(frame: Frame, test: ast.Call) -> bool | None:

@@ -76,49 +76,78 @@ def call_unknown(frame: Frame, receiver: Unknown, name: str, arguments: Argument
         return NonTensor(f"result of {name}", 0 if name == "numpy" and frameworks.only_torch_says else None)
     if name in OF_CONTAINERS:
         return _part_of_container(frame, receiver, name, arguments)
-    if name == "split" and (arguments.get(0, "sep") is None or isinstance(arguments.get(0, "sep"), Constant)):
-        given = arguments.get(0, "sep")
-        if arguments.named_value("split_size") is None and not isinstance(getattr(given, "value", ""), int):
-            return Sequence(None, NonTensor("str"))
-    if name in ("eval", "train") and not arguments.values() and frameworks.only_torch_says:
-        evidence = only(receiver.evidence, "device")
-        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=evidence, device_taint=receiver.device_taint)
-    if name == "state_dict" and frameworks.only_torch_says:
-        return Mapping((), Tensor(receiver.on_cpu, False, device_taint=receiver.device_taint))
+    if name == "split" and _splits_text(arguments):
+        return Sequence(None, NonTensor("str"))
+    if frameworks.only_torch_says and (made := _of_module(receiver, name, arguments)) is not None:
+        return made
     if is_named("collate-function", name):
         return habit_values.believe_data(frame, Unknown(Reason.LIBRARY), "collate-function", f"`{name}` makes a batch")
-    is_tensors = torch_api.tensor_method(name) is not None or name in ("cpu", "cuda", "to", "detach")
-    if receiver.is_no_tensor and is_tensors:
+    if torch_api.tensor_method(name) is None and name not in ("cpu", "cuda", "to", "detach"):
+        return _of_no_tensor(frame, receiver, name)
+    return _of_tensor(frame, receiver, name, arguments)
+
+
+def _of_tensor(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
+    """Return what a method gives that tensors have."""
+    if receiver.is_no_tensor:
         return Unknown(receiver.reason, is_no_tensor=True)
-    if not is_tensors:
-        learns = receiver.param_taint and frame.mode is not False and name in ("forward", "__call__")
-        made = frame.fresh(Reason.METHOD)
-        if receiver.reason is Reason.DATASET and isinstance(made, Unknown):
-            made = made._replace(requires_grad=False)
-        return made._replace(param_taint=learns) if isinstance(made, Unknown) else made
+    frameworks = frame.module.frameworks
     asked = arguments.named_value("return_tensors")
     if isinstance(asked, Constant) and asked.value in _OTHER_TENSORS:
         return _OTHER_TENSORS[asked.value]
     result = tensor_method(receiver, name, arguments, frame.mode)
     if not isinstance(result, Tensor):
         return frame.fresh(Reason.of_method(name)) if result is None else result
-    named = arguments.named_value("dim") or (name in ("sort", "argsort") and arguments.named_value("descending"))
-    given_first = (*arguments.positional[:2], arguments.named_value("dtype"))
-    is_cast = name in ("to", "type") and any(dtype_of(each) is not None for each in given_first)
-    speaks_torch = name in TORCH_WORDS or bool(named) or is_cast
-    if (name == "cpu" and not frameworks.speaks_of_torch) or (
-        name in ("cpu", "cuda", "detach") and frameworks.hands_out_wrappers
-    ):
-        speaks_torch = False
-    if speaks_torch and frameworks.only_torch_says:
-        is_shared = name in frameworks.shared_words and not (
-            frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
-        )
+    if frameworks.only_torch_says and _speaks_torch(frame, name, arguments):
+        is_of_module = frame.owner is not None and frame.analysis.classes.is_module(frame.owner)
+        is_shared = name in frameworks.shared_words and not is_of_module
         return result._replace(certainty="possible" if is_shared else "likely")
     is_obscure = receiver.reason is Reason.DATASET or (name == "to" and device_after_to(True, arguments) is not True)
     reason = Reason.of_method(name) if is_obscure else receiver.reason
     made = Unknown(reason, result.on_cpu, result.requires_grad, evidence=result.evidence)
     return made._replace(device_taint=result.device_taint, param_taint=result.param_taint)
+
+
+def _splits_text(arguments: Arguments) -> bool:
+    """True for `line.split(",")`, and not for `x.split(2)`."""
+    given = arguments.get(0, "sep")
+    is_of_text = given is None or (isinstance(given, Constant) and not isinstance(given.value, int))
+    return is_of_text and arguments.named_value("split_size") is None
+
+
+def _of_module(receiver: Unknown, name: str, arguments: Arguments) -> Value | None:
+    """Return what a method gives that only a module of torch has; None for any other."""
+    if name in ("eval", "train") and not arguments.values():
+        evidence = only(receiver.evidence, "device")
+        return LibraryObject("torch.nn.Module", receiver.on_cpu, evidence=evidence, device_taint=receiver.device_taint)
+    if name == "state_dict":
+        return Mapping((), Tensor(receiver.on_cpu, False, device_taint=receiver.device_taint))
+    return None
+
+
+def _of_no_tensor(frame: Frame, receiver: Unknown, name: str) -> Value:
+    """Return what a method gives that no tensor has."""
+    made = frame.fresh(Reason.METHOD)
+    if receiver.reason is Reason.DATASET:
+        made = made._replace(requires_grad=False)
+    return made._replace(
+        param_taint=receiver.param_taint and frame.mode is not False and name in ("forward", "__call__")
+    )
+
+
+def _speaks_torch(frame: Frame, name: str, arguments: Arguments) -> bool:
+    """True if a method is called as only tensors of torch are."""
+    frameworks = frame.module.frameworks
+    if name == "cpu" and not frameworks.speaks_of_torch:
+        return False
+    if name in ("cpu", "cuda", "detach") and frameworks.hands_out_wrappers:
+        return False
+    if name in TORCH_WORDS or arguments.named_value("dim"):
+        return True
+    if name in ("sort", "argsort"):
+        return bool(arguments.named_value("descending"))
+    given_first = (*arguments.positional[:2], arguments.named_value("dtype"))
+    return name in ("to", "type") and any(dtype_of(each) is not None for each in given_first)
 
 
 def _part_of_container(frame: Frame, receiver: Unknown, name: str, arguments: Arguments) -> Value:
