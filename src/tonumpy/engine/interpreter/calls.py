@@ -139,28 +139,33 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     promised = library.call_function(frame, name, arguments) if promised is None else promised
     if promised is not None:
         return promised
-    package, _, short = name.rpartition(".")
+    root, _, rest = name.partition(".")
+    short = name.rpartition(".")[2]
     if short in IMPORTING and isinstance(given := arguments.get(0, "name"), Constant):
         return frame.analysis.names.import_value(frame.module, Import(str(given.value), 0, None))
-    if name.startswith("torch."):
+    if root == "torch" and rest:
         result = _call_torch(frame, name, short, arguments)
         if result is not None:
             return result
-    if package in ("typing", "typing_extensions") and short in ("TypeVar", "NewType"):
-        bound = arguments.named_value("bound")
-        classes = arguments.positional[1:] if bound is None else (bound,)
-        return Annotation(join_all(map(frame.analysis.parameters.value_of_class, classes)))
+    if root in ("typing", "typing_extensions") and (made := _call_typing(frame, name, arguments)) is not None:
+        return made
     if name in KEPT_CALLS:
         return LibraryObject(name, arguments=None if arguments.has_star else arguments)
-    if name == "typing.cast" and len(arguments.positional) == 2:
-        return arguments.positional[1]
-    if name.startswith("collections."):
-        return containers.call_collection(frame, name[12:], arguments)
+    if root == "collections":
+        return containers.call_collection(frame, rest, arguments)
     if gives_plain_values(name):
         return _made_by_plain_library(name, arguments)
     if short[:1].isupper() and not name.startswith("torch.ops."):
         return library.construct(frame, name, arguments)
     return frame.fresh(Reason.CALL)
+
+
+def _call_typing(frame: Frame, name: str, arguments: Arguments) -> Value | None:
+    if name.endswith((".TypeVar", ".NewType")):
+        bound = arguments.named_value("bound")
+        classes = arguments.positional[1:] if bound is None else (bound,)
+        return Annotation(join_all(map(frame.analysis.parameters.value_of_class, classes)))
+    return arguments.positional[1] if name == "typing.cast" and len(arguments.positional) == 2 else None
 
 
 def _call_torch(frame: Frame, name: str, short: str, arguments: Arguments) -> Value | None:
@@ -205,16 +210,22 @@ def _call_kept(frame: Frame, made: LibraryObject, arguments: Arguments) -> Value
 def narrowed_by_method(frame: Frame, receiver: Union, name: str) -> Value:
     """The members of a union that have a method: None has none, and lists and texts have not what tensors have."""
     given = [each for each in receiver.members if each != NONE]
-    classes = frame.analysis.classes
-    given = [e for e in given if not (isinstance(e, Instance) and classes.lacks(e.cls, name))] or given
+    lacks, without = frame.analysis.classes.lacks, _without_method(name)
+    given = [each for each in given if not (isinstance(each, Instance) and lacks(each.cls, name))] or given
+    return join_all([each for each in given if not isinstance(each, without)] or given)
+
+
+def _without_method(name: str) -> tuple[type, ...]:
+    """The types of values that surely have no method of a name."""
     if name in OF_ARRAYS_ALONE:
-        given = [each for each in given if not isinstance(each, Tensor)] or given
-    elif name in TORCH_WORDS or torch_api.tensor_method(name) is not None:
-        without: tuple[type, ...] = () if name in OF_LISTS_AND_TENSORS else (Sequence,)
-        without += () if name in OF_DICTS_AND_TENSORS else (Mapping,)
-        without += (NonTensor, Constant) if name in TORCH_WORDS else ()
-        given = [each for each in given if not isinstance(each, without)] or given
-    return join_all(given)
+        return (Tensor,)
+    if name not in TORCH_WORDS and torch_api.tensor_method(name) is None:
+        return ()
+    return (
+        *(() if name in OF_LISTS_AND_TENSORS else (Sequence,)),
+        *(() if name in OF_DICTS_AND_TENSORS else (Mapping,)),
+        *((NonTensor, Constant) if name in TORCH_WORDS else ()),
+    )
 
 
 def call_method(frame: Frame, receiver: Value, name: str, arguments: Arguments, node: ast.Call | None) -> Value:

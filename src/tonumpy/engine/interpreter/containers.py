@@ -40,28 +40,30 @@ def call_builtin(frame: Frame, name: str, arguments: Arguments) -> Value:
     given = arguments.positional
     if name in _PLAIN:
         return NonTensor(name)
-    without_arguments = _GIVEN_NOTHING.get(name)
-    if without_arguments is not None:
-        return without_arguments
+    if name in _GIVEN_NOTHING:
+        return _GIVEN_NOTHING[name]
     if name == "dict":
         return _dict(frame, arguments)
-    if name == "zip" and arguments.has_star and not given:
-        row = arguments.starred
-        if isinstance(row, Sequence) and row.items is not None:
-            return sequence_of([Sequence(None, each) for each in row.items])
-        return Sequence(None, Sequence(None, item_of(frame, row)))
+    if not given and arguments.has_star and name == "zip":
+        return _unzipped(frame, arguments.starred)
     if not given:
         return Sequence((), EMPTY) if name in _COPIES and not arguments.has_star else Unknown(Reason.CALL)
-    caller = _BUILTINS.get(name)
-    found = None if caller is None else caller(frame, given)
+    found = _BUILTINS[name](frame, given) if name in _BUILTINS else None
     if found is not None:
         return found
-    if name in _COPIES:
-        first = given[0]
-        if isinstance(first, Sequence):
-            return Sequence(first.items if name in ("list", "tuple", "iter") else None, first.element)
-        return Sequence(None, item_of(frame, first))
-    return Unknown(Reason.CALL, None, False if frame.mode is False else None)
+    if name not in _COPIES:
+        return frame.fresh(Reason.CALL)
+    first = given[0]
+    if isinstance(first, Sequence):
+        return Sequence(first.items if name in ("list", "tuple", "iter") else None, first.element)
+    return Sequence(None, item_of(frame, first))
+
+
+def _unzipped(frame: Frame, rows: Value) -> Value:
+    """`zip(*rows)`."""
+    if isinstance(rows, Sequence) and rows.items is not None:
+        return sequence_of([Sequence(None, each) for each in rows.items])
+    return Sequence(None, Sequence(None, item_of(frame, rows)))
 
 
 def _next(frame: Frame, given: tuple[Value, ...]) -> Value:
@@ -161,63 +163,78 @@ def call_collection(frame: Frame, name: str, arguments: Arguments) -> Value:
 
 def call_method(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value:
     """The result of a method of a list, dict, tuple or set."""
-    given = arguments.positional
-    if isinstance(receiver, Mapping):
-        inner = join_all(receiver.values())
-        if name == "items":
-            pair = (NonTensor("key"), inner)
-            return Sequence(None, Sequence(pair, join_all(pair)))
-        if name == "values":
-            return Sequence(None, inner)
-        if name == "keys":
-            return Sequence(None, NonTensor("key"))
-        if name in ("get", "pop", "setdefault") and given:
-            key = given[0].value if isinstance(given[0], Constant) else None
-            found = receiver.get(key) if key is not None else inner
-            if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
-                found = Unknown(Reason.CONTENT)
-            if key is not None and all(known != key for known, _ in receiver.entries):
-                found = frame.named(under_a_key(found), str(key))
-            return _instead_of(found, *given[1:2])
-        if name == "copy":
-            return receiver
-        if name in ("to", "cpu", "cuda"):
-            return Unknown(Reason.CONTENT)
-    else:
-        if name in ("pop", "popleft", "__getitem__", "__next__"):
-            return receiver.element
-        if name in ("copy", "reverse", "sort"):
-            return Sequence(None, receiver.element)
-        if name in ("index", "count"):
-            return NonTensor("int")
+    found = (
+        _call_of_dict(frame, receiver, name, arguments.positional)
+        if isinstance(receiver, Mapping)
+        else _call_of_list(receiver, name)
+    )
+    if found is not None:
+        return found
     if name == "numpy":
         return NonTensor("numpy")
     return NONE if name in _CHANGING else Unknown(Reason.METHOD)
+
+
+def _call_of_list(receiver: Sequence, name: str) -> Value | None:
+    if name in ("pop", "popleft", "__getitem__", "__next__"):
+        return receiver.element
+    if name in ("copy", "reverse", "sort"):
+        return Sequence(None, receiver.element)
+    return NonTensor("int") if name in ("index", "count") else None
+
+
+def _call_of_dict(frame: Frame, receiver: Mapping, name: str, given: tuple[Value, ...]) -> Value | None:
+    if name in ("get", "pop", "setdefault") and given:
+        return _taken_from(frame, receiver, name, given)
+    if name in ("items", "keys", "values"):
+        pair = NonTensor("key"), join_all(receiver.values())
+        items = Sequence(pair, join_all(pair)) if name == "items" else pair[name == "values"]
+        return Sequence(None, items)
+    if name == "copy":
+        return receiver
+    return Unknown(Reason.CONTENT) if name in ("to", "cpu", "cuda") else None
+
+
+def _taken_from(frame: Frame, receiver: Mapping, name: str, given: tuple[Value, ...]) -> Value:
+    key = given[0].value if isinstance(given[0], Constant) else None
+    found = join_all(receiver.values()) if key is None else receiver.get(key)
+    if isinstance(found, Nothing) and (name != "setdefault" or len(given) == 1):
+        found = Unknown(Reason.CONTENT)
+    if key is not None and all(known != key for known, _ in receiver.entries):
+        found = frame.named(under_a_key(found), str(key))
+    return _instead_of(found, *given[1:2])
 
 
 def changed(frame: Frame, receiver: Sequence | Mapping, name: str, arguments: Arguments) -> Value | None:
     """The container after a method that changes it; None where it stays as it was."""
     given = arguments.positional
     if isinstance(receiver, Sequence):
-        if name in ("append", "add", "appendleft") and len(given) == 1:
-            return Sequence(None, join(receiver.element, given[0]))
-        if name == "insert" and len(given) == 2:
-            return Sequence(None, join(receiver.element, given[1]))
-        if name in ("extend", "update", "extendleft") and len(given) == 1:
-            return Sequence(None, join(receiver.element, item_of(frame, given[0])))
-        if name == "clear":
-            return Sequence((), EMPTY)
-        return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
+        return _changed_list(frame, receiver, name, given)
     if name == "update":
         for value in (*given, Mapping(arguments.named)):
             receiver = updated(receiver, _dict(frame, Arguments((value,))))
         return receiver
-    if name == "setdefault" and len(given) == 2:
-        if isinstance(given[0], Constant):
-            kept = tuple((key, value) for key, value in receiver.entries if key != given[0].value)
-            return Mapping((*kept, (given[0].value, join(receiver.get(given[0].value), given[1]))), receiver.other)
-        return Mapping(receiver.entries, join(receiver.other, given[1]))
-    return None
+    if name != "setdefault" or len(given) != 2:
+        return None
+    key, value = given
+    if not isinstance(key, Constant):
+        return Mapping(receiver.entries, join(receiver.other, value))
+    kept = tuple((known, held) for known, held in receiver.entries if known != key.value)
+    return Mapping((*kept, (key.value, join(receiver.get(key.value), value))), receiver.other)
+
+
+_ADDED = {"append": 1, "add": 1, "appendleft": 1, "insert": 2}  # how many arguments they take, the item last
+_ADDED_FROM = ("extend", "update", "extendleft")
+
+
+def _changed_list(frame: Frame, receiver: Sequence, name: str, given: tuple[Value, ...]) -> Value | None:
+    if _ADDED.get(name) == len(given):
+        return Sequence(None, join(receiver.element, given[-1]))
+    if name in _ADDED_FROM and len(given) == 1:
+        return Sequence(None, join(receiver.element, item_of(frame, given[0])))
+    if name == "clear":
+        return Sequence((), EMPTY)
+    return Sequence(None, receiver.element) if name in ("pop", "remove", "sort", "reverse", "popleft") else None
 
 
 def stored(container: Value, index: Value, value: Value) -> Value:

@@ -50,26 +50,22 @@ def enter_context(frame: Frame, node: ast.expr) -> Value:
 
 def grad_mode_of(frame: Frame, node: ast.expr) -> str:
     """Return what a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
-    if isinstance(node, ast.IfExp):
-        modes = {grad_mode_of(frame, node.body), grad_mode_of(frame, node.orelse)}
-        return modes.pop() if len(modes) == 1 else "unknown"
     function = node.func if isinstance(node, ast.Call) else node
-    if isinstance(function, ast.IfExp):
-        modes = {grad_mode_of(frame, ast.Call(each, [], [])) for each in (function.body, function.orelse)}
+    if isinstance(
+        function, ast.IfExp
+    ):  # `no_grad() if flag else nullcontext()`, `(no_grad if flag else enable_grad)()`
+        branches = function.body, function.orelse
+        modes = {grad_mode_of(frame, each if function is node else ast.Call(each, [], [])) for each in branches}
         return modes.pop() if len(modes) == 1 else "unknown"
     name = last_name(function)
-    value: Value | None = None
-    if isinstance(function, ast.Name):
-        value = frame.lookup(function.id)
-        if isinstance(value, Symbol):
-            name = value.name.rpartition(".")[2]
-        elif isinstance(value, LibraryObject):  # `context = torch.no_grad()`
-            short, held = value.name.rpartition(".")[2], value.arguments
-            first = held.positional[0] if held is not None and held.positional else None
-            return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
-        elif isinstance(value, (Function, Class, BoundMethod)):
-            return "unchanged"
-    if name not in GRAD_CONTEXTS:
+    value = frame.lookup(function.id) if isinstance(function, ast.Name) else None
+    if isinstance(value, LibraryObject):  # `context = torch.no_grad()`
+        short, held = value.name.rpartition(".")[2], value.arguments
+        first = held.positional[0] if held is not None and held.positional else None
+        return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
+    if isinstance(value, Symbol):
+        name = value.name.rpartition(".")[2]
+    if name not in GRAD_CONTEXTS or isinstance(value, (Function, Class, BoundMethod)):
         return "unchanged"
     given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
     return _mode(name, frame.value(given[0]) if given else None)

@@ -100,46 +100,52 @@ def _call(frame: Frame, node: ast.Call) -> Value:
 
 
 def _called(frame: Frame, node: ast.Call) -> Value:
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        receiver = _super(frame) if is_super(function.value) else frame.value(function.value)
-        if isinstance(receiver, AnyOf):
-            receiver = calls.narrowed_by_method(frame, receiver, function.attr)
-        arguments = evaluate_arguments(frame, node)
-        if frame.seen is not None:
-            frame.seen.call(id(node), receiver, arguments, frame.mode)
-            frame.seen.value(id(function.value), receiver)
-        path = path_of(function)
-        known = frame.env.get(path) if path is not None and frame.env is not None else None
-        if known is not None:
-            value = frame.call(known, arguments)
-        else:
-            value = calls.call_method(frame, receiver, function.attr, arguments, node)
-            value = ufuncs.after_method(receiver, function.attr, value)
-            if isinstance(receiver, Symbol) and function.attr in BOOLEAN_UFUNCS:
-                value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
-            value = effects.made_by_model(frame, value, function, arguments)
-        effects.change_receiver(frame, function, receiver, arguments, value)
-        if isinstance(receiver, Instance):
-            effects.change_arguments(frame, node, frame.analysis.classes.method(receiver.cls, function.attr))
-    else:
-        called = frame.value(function)
-        arguments = evaluate_arguments(frame, node)
-        if frame.seen is not None:
-            frame.seen.call(id(node), called, arguments, frame.mode)
-            calls.note_callees(frame, node, called)
-        value = frame.call(called, arguments)
-        if isinstance(called, Symbol):
-            value = ufuncs.result_of(node, called.name, arguments, value)
-        effects.change_arguments(frame, node, called)
-        value = effects.made_by_model(frame, value, function, arguments)
-        if isinstance(function, ast.Name) and function.id == "setattr" and len(node.args) == 3:
-            target, name = node.args[0], node.args[1]
-            if isinstance(name, ast.Constant) and isinstance(target, ast.Name):
-                frame.bind(f"{target.id}.{name.value!s}", arguments.positional[2])
+    value = (
+        _method_called(frame, node, node.func) if isinstance(node.func, ast.Attribute) else _value_called(frame, node)
+    )
     if frame.seen is not None:
         frame.seen.value(id(node), value)
     return value
+
+
+def _method_called(frame: Frame, node: ast.Call, function: ast.Attribute) -> Value:
+    receiver = _super(frame) if is_super(function.value) else frame.value(function.value)
+    if isinstance(receiver, AnyOf):
+        receiver = calls.narrowed_by_method(frame, receiver, function.attr)
+    arguments = evaluate_arguments(frame, node)
+    if frame.seen is not None:
+        frame.seen.call(id(node), receiver, arguments, frame.mode)
+        frame.seen.value(id(function.value), receiver)
+    path = path_of(function)
+    known = frame.env.get(path) if path is not None and frame.env is not None else None
+    if known is not None:
+        value = frame.call(known, arguments)
+    else:
+        value = calls.call_method(frame, receiver, function.attr, arguments, node)
+        value = ufuncs.after_method(receiver, function.attr, value)
+        if isinstance(receiver, Symbol) and function.attr in BOOLEAN_UFUNCS:
+            value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
+        value = effects.made_by_model(frame, value, function, arguments)
+    effects.change_receiver(frame, function, receiver, arguments, value)
+    if isinstance(receiver, Instance):
+        effects.change_arguments(frame, node, frame.analysis.classes.method(receiver.cls, function.attr))
+    return value
+
+
+def _value_called(frame: Frame, node: ast.Call) -> Value:
+    called = frame.value(node.func)
+    arguments = evaluate_arguments(frame, node)
+    if frame.seen is not None:
+        frame.seen.call(id(node), called, arguments, frame.mode)
+        calls.note_callees(frame, node, called)
+    value = frame.call(called, arguments)
+    if isinstance(called, Symbol):
+        value = ufuncs.result_of(node, called.name, arguments, value)
+    effects.change_arguments(frame, node, called)
+    match node:
+        case ast.Call(ast.Name("setattr"), [ast.Name(target), ast.Constant(name), _]):
+            frame.bind(f"{target}.{name!s}", arguments.positional[2])
+    return effects.made_by_model(frame, value, node.func, arguments)
 
 
 def _super(frame: Frame) -> Value:

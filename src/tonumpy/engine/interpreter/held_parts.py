@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.libraries.rows import (
     is_module,
@@ -36,35 +38,37 @@ def of_owner(
     frame: Frame, kind: str, detail: str, tensor: Tensor, owner: LibraryObject, arguments: Arguments
 ) -> Value | None:
     """Return what a word in the `returns` of a row stands for that speaks of the object itself; None of other words."""
-    if kind == "outputs":
-        return None if owner.dtype is None else LibraryObject(detail, *tensor_facts(tensor), dtype=owner.dtype)
-    if kind == "sequential":
-        parts = members(layer(owner, None))
-        return tensor._replace(certainty="likely") if all(isinstance(each, LibraryObject) for each in parts) else None
+    if kind in _OF_OBJECTS:
+        return _OF_OBJECTS[kind](owner, detail, tensor)
     if kind == "layers":
-        one = layer(owner, arguments.get(0, "index"))
-        pair = Sequence((NonTensor("str"), one), one)
-        return {"": one, "values": Sequence(None, one), "items": Sequence(None, pair)}[detail]
-    if kind == "wrapped":
-        return _wrapped(owner)
-    if kind == "called":
-        inner = _held(owner, detail)
-        if is_module([owner.name]):
-            inner = _wrapped(owner)
-        return None if inner is None else frame.call(inner, arguments)
+        return _layers(owner, detail, arguments)
     if kind == "composed":
         return _composed(frame, owner, arguments)
+    if kind == "called":
+        inner = _wrapped(owner) if is_module([owner.name]) else _held(owner, detail)
+        return None if inner is None else frame.call(inner, arguments)
     if kind == "rows":
         columns = () if owner.arguments is None else owner.arguments.positional
         return sequence_of(list(map(frame.item, columns))) if columns else Sequence(None, tensor)
-    if kind == "arguments":
-        return None if owner.arguments is None else sequence_of(list(owner.arguments.positional))
     if kind == "items":
         dataset = _held(owner, detail)
         return None if dataset is None else frame.item(dataset)
-    if kind == "given":
-        return _held(owner, detail)
     return _collated(frame, tensor, owner) if kind == "collated" else None
+
+
+def _outputs(owner: LibraryObject, detail: str, tensor: Tensor) -> Value | None:
+    return None if owner.dtype is None else LibraryObject(detail, *tensor_facts(tensor), dtype=owner.dtype)
+
+
+def _sequential(owner: LibraryObject, _: str, tensor: Tensor) -> Value | None:
+    are_layers = all(isinstance(each, LibraryObject) for each in members(layer(owner, None)))
+    return tensor._replace(certainty="likely") if are_layers else None
+
+
+def _layers(owner: LibraryObject, detail: str, arguments: Arguments) -> Value:
+    one = layer(owner, arguments.get(0, "index"))
+    pair = Sequence((NonTensor("str"), one), one)
+    return {"": one, "values": Sequence(None, one), "items": Sequence(None, pair)}[detail]
 
 
 def _held(owner: LibraryObject, name: str) -> Value | None:
@@ -73,6 +77,15 @@ def _held(owner: LibraryObject, name: str) -> Value | None:
 
 def _wrapped(owner: LibraryObject) -> Value:
     return _as_held(owner, _held(owner, "module") or Unknown(Reason.LIBRARY))
+
+
+_OF_OBJECTS: dict[str, Callable[[LibraryObject, str, Tensor], Value | None]] = {
+    "outputs": _outputs,
+    "sequential": _sequential,
+    "wrapped": lambda owner, *_: _wrapped(owner),
+    "arguments": lambda owner, *_: None if owner.arguments is None else sequence_of(list(owner.arguments.positional)),
+    "given": lambda owner, detail, _: _held(owner, detail),
+}
 
 
 def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:

@@ -95,21 +95,25 @@ def call_object(frame: Frame, owner: LibraryObject, name: str, arguments: Argume
     elif owner.arguments.named:
         given = arguments._replace(named=(*arguments.named, *owner.arguments.named))
     promise = member_promise([owner.name], name, given)
-    if promise is not None:
-        if promise.returns == ("self",):
-            return moved_module(frame, owner, name, arguments)
-        made = keep(frame, promise, owner, arguments)
-    elif name == "numpy":
+    if promise is not None and promise.returns == ("self",):
+        return moved_module(frame, owner, name, arguments)
+    if promise is None and name == "numpy":
         return NonTensor("numpy")
+    if promise is None:
+        made = _without_promise(frame, owner, name, arguments)
     else:
-        is_frozen = owner.requires_grad is False and is_module([owner.name])
-        is_frozen = is_frozen and result_facts(arguments.values(), True)[1] is False
-        made = Unknown(Reason.METHOD, None, False if frame.mode is False or is_frozen else None)
-        if name in ("__call__", "forward"):
-            made = made._replace(param_taint=made.requires_grad is None and owner.name == "torch.nn.Module")
+        made = keep(frame, promise, owner, arguments)
     if name in ("__call__", "forward") and may_lack(owner.dtype) and isinstance(made, Unknown):
         return as_tensor(made)._replace(dtype=owner.dtype)
     return made
+
+
+def _without_promise(frame: Frame, owner: LibraryObject, name: str, arguments: Arguments) -> Value:
+    is_frozen = owner.requires_grad is False and is_module([owner.name])
+    is_frozen = is_frozen and result_facts(arguments.values(), True)[1] is False
+    made = Unknown(Reason.METHOD, None, False if frame.mode is False or is_frozen else None)
+    is_call = name in ("__call__", "forward") and owner.name == "torch.nn.Module"
+    return made._replace(param_taint=is_call and made.requires_grad is None)
 
 
 def attribute(frame: Frame, owner: LibraryObject, name: str) -> Value:

@@ -46,10 +46,8 @@ from tonumpy.facts import Fact
 
 def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
     """True if the promised value is on the CPU."""
-    if promise.device in ("cpu", "accelerator"):
-        return promise.device == "cpu"
-    if promise.device in ("unknown", "default type", "chosen"):
-        return None
+    if promise.device in _DEVICES:
+        return _DEVICES[promise.device]
     given = arguments.named_value(promise.keyword)
     if given is None and promise.position is not None:
         given = arguments.get(promise.position, promise.keyword)
@@ -58,13 +56,23 @@ def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fa
         return True if keeps else cpu_of_device(given)
     if promise.device in ("argument", "given"):
         return True if promise.device == "argument" and not arguments.has_star else None
-    which: str = promise.device
-    if which == "parameters":
-        values = arguments.all_values()
-        was_sent = values is None or any(max_device_taint(members(each)) for each in values)
-        which = "both" if owner is None or tensor_facts_of(owner)[0] is None or was_sent else "self"
+    which = _of_parameters(owner, arguments) if promise.device == "parameters" else promise.device
     operands = _operands(which, owner, arguments)
     return None if operands is None else result_facts(operands, None, mixes=promise.returns == ("self",))[0]
+
+
+_DEVICES: dict[str, Fact] = {
+    "cpu": True,
+    "accelerator": False,
+    **dict.fromkeys(("unknown", "default type", "chosen")),
+}
+
+
+def _of_parameters(owner: Value | None, arguments: Arguments) -> str:
+    """The operands that tell where a module is: itself, or its inputs too where those may have been sent."""
+    values = arguments.all_values()
+    was_sent = values is None or any(max_device_taint(members(each)) for each in values)
+    return "both" if owner is None or tensor_facts_of(owner)[0] is None or was_sent else "self"
 
 
 def tensor_facts_of(owner: Value) -> tuple[Fact, Fact]:
@@ -109,41 +117,42 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.mode)
-    taint = DeviceTaint.NONE
-    if cpu is not True:
-        taint = max_device_taint(arguments.values())
-        if isinstance(owner, (Instance, LibraryObject)) and promise.device in ("self", "both", "parameters"):
-            taint = max(taint, owner.device_taint)
-        taint = DeviceTaint.CHOSEN if promise.device == "chosen" else taint
-    dtype = promise.dtype
-    if dtype == "self":
-        dtype = owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
-    elif dtype == "first":
-        first = arguments.positional[0] if arguments.positional else None
-        dtype = first.dtype if isinstance(first, Tensor) else None
-    elif dtype == "inputs":
-        given = arguments.all_values()
-        dtype = None if given is None else promoted(given)
-        dtype = dtype if is_real(dtype) else None
     evidence = frozenset(each for value in arguments.values() for each in evidence_in(value))
     if isinstance(owner, (LibraryObject, Instance)):
         evidence |= owner.evidence
-    evidence = frozenset(
-        each
-        for each in evidence
-        if (each.about == "device" and cpu) or (each.about in ("grad", "kind") and grad is False)
-    )
+    speaking = {"device": bool(cpu), "grad": grad is False, "kind": grad is False}
     tensor = Tensor(
         cpu,
         grad,
-        dtype,
+        _dtype_of(promise, owner, arguments),
         is_number=promise.reduces,
-        device_taint=taint,
-        evidence=evidence,
+        device_taint=DeviceTaint.NONE if cpu is True else _taint_of(promise, owner, arguments),
+        evidence=frozenset(each for each in evidence if speaking.get(each.about, False)),
         param_taint=grad is not False and _learns(frame, promise, owner, arguments),
     )
     kept = [_value_of(frame, word, tensor, owner, arguments) for word in promise.returns]
     return kept[0] if len(kept) == 1 else sequence_of(kept)
+
+
+def _taint_of(promise: Promise, owner: Value | None, arguments: Arguments) -> DeviceTaint:
+    if promise.device == "chosen":
+        return DeviceTaint.CHOSEN
+    taint = max_device_taint(arguments.values())
+    counts = isinstance(owner, (Instance, LibraryObject)) and promise.device in ("self", "both", "parameters")
+    return max(taint, owner.device_taint) if counts else taint  # type: ignore[union-attr]
+
+
+def _dtype_of(promise: Promise, owner: Value | None, arguments: Arguments) -> str | None:
+    if promise.dtype == "self":
+        return owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
+    if promise.dtype == "first":
+        first = arguments.positional[0] if arguments.positional else None
+        return first.dtype if isinstance(first, Tensor) else None
+    if promise.dtype == "inputs":
+        given = arguments.all_values()
+        dtype = None if given is None else promoted(given)
+        return dtype if is_real(dtype) else None
+    return promise.dtype
 
 
 def _learns(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
@@ -168,11 +177,6 @@ def _value_of(frame: Frame, word: str, tensor: Tensor, owner: Value | None, argu
     unknown = unknown._replace(param_taint=tensor.param_taint)
     if kind in _SIMPLE:
         return _SIMPLE[kind](tensor, detail)
-    if kind in ("object", "sequence"):
-        made = LibraryObject(detail, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
-        return made if kind == "object" else Sequence(None, made if detail else tensor)
-    if kind == "recurrent":
-        return tensor if given and isinstance(given[0], Tensor) else unknown
     if kind == "self" and owner is not None:
         return owner
     if kind == "splits":
@@ -181,10 +185,18 @@ def _value_of(frame: Frame, word: str, tensor: Tensor, owner: Value | None, argu
         found = of_owner(frame, kind, detail, tensor, owner, arguments)
         if found is not None:
             return found
-    of_given = _OF_GIVEN.get(kind) if given else None
-    if of_given is not None:
-        return of_given(frame, given)
-    return collate(frame.item(given[0]), unknown, frame.mode) if kind == "collated" and given else unknown
+    if not given:
+        return unknown
+    if kind == "recurrent" and isinstance(given[0], Tensor):
+        return tensor
+    if kind in _OF_GIVEN:
+        return _OF_GIVEN[kind](frame, given)
+    return collate(frame.item(given[0]), unknown, frame.mode) if kind == "collated" else unknown
+
+
+def _object(tensor: Tensor, name: str) -> LibraryObject:
+    taint = tensor.device_taint
+    return LibraryObject(name, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
 
 
 def _prepared(frame: Frame, given: tuple[Value, ...]) -> Value:
@@ -214,6 +226,8 @@ _OF_GIVEN: dict[str, Callable[[Frame, tuple[Value, ...]], Value]] = {
 
 
 _SIMPLE: dict[str, Callable[[Tensor, str], Value]] = {
+    "object": _object,
+    "sequence": lambda tensor, detail: Sequence(None, _object(tensor, detail) if detail else tensor),
     "saved": lambda tensor, _: Unknown(Reason.SAVED, tensor.on_cpu, evidence=tensor.evidence),
     "tensor": lambda tensor, _: tensor,
     "optionals": lambda tensor, _: Sequence(None, join_all((tensor, NONE))),

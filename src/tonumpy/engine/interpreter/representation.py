@@ -62,25 +62,32 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
         return Tensor(layout="sparse")
     if not isinstance(result, Tensor):
         return result
-    asked = arguments.named_value("layout")
-    if name in SPARSE_FUNCTIONS or (isinstance(asked, Symbol) and asked.name in SPARSE_LAYOUTS):
+    if name in SPARSE_FUNCTIONS or _asks_for_sparse(arguments):
         return result._replace(layout="sparse")
     first = arguments.get(0, "input")
     short = name.rpartition(".")[2]
+    if name in QUANTIZERS:
+        return result._replace(dtype=_dtype_quantized(arguments.get(QUANTIZERS[name], "dtype")))
     if name in CONJUGATED_OF_REAL and isinstance(first, Tensor) and first.dtype is not None:
         return result._replace(dtype="complex", bit=None if is_complex(first.dtype) else "conjugate")
     if result.dtype is None and (name in COMPLEX_RESULTS or _is_spectrum(short, arguments)):
         return result._replace(dtype="complex")
-    if name in QUANTIZERS:
-        dtype = arguments.get(QUANTIZERS[name], "dtype")
-        known = dtype.name.rpartition(".")[2] if isinstance(dtype, Symbol) else ""
-        return result._replace(dtype=known if is_dtype_name(known) else "quantized")
     layout = _kept_layout(short, first, Arguments(arguments.positional[1:], arguments.named))
     if layout is not None:
         return result._replace(layout=layout)
     if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
         return _conjugated(first, result)
     return result
+
+
+def _asks_for_sparse(arguments: Arguments) -> bool:
+    asked = arguments.named_value("layout")
+    return isinstance(asked, Symbol) and asked.name in SPARSE_LAYOUTS
+
+
+def _dtype_quantized(asked: Value | None) -> str:
+    known = asked.name.rpartition(".")[2] if isinstance(asked, Symbol) else ""
+    return known if is_dtype_name(known) else "quantized"
 
 
 def _is_spectrum(name: str, arguments: Arguments) -> bool:

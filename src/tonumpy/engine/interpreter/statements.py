@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import reduce
 
 from tonumpy.engine.interpreter import calls, narrowing
 from tonumpy.engine.interpreter.assignments import assign, note_alias
@@ -128,16 +129,21 @@ def _if(frame: Frame, node: ast.If) -> None:
             mode.append(frame.mode)
         frame.mode = mode_before
         if after is not None and frame.env is not None and _asks_for_accelerator(node.test):
-            for name, value in after.items():
-                other = frame.env.get(name)
-                if isinstance(value, Tensor) and value.on_cpu and isinstance(other, (Tensor, Unknown)):
-                    frame.env[name] = other._replace(on_cpu=other.on_cpu is not False or None)
+            _take_for_moved(frame.env, after)
         after = _joined(before, after, frame.env)
     frame.env = after
     if mode:
         frame.mode = mode[0] if all(each is mode[0] for each in mode) else None
     if after is None and before is not None:
         frame.last_env = before
+
+
+def _take_for_moved(without: Environment, moved: Environment) -> None:
+    """Take for on the CPU, where no accelerator is there, what is brought to the CPU where one is."""
+    for name, value in moved.items():
+        other = without.get(name)
+        if isinstance(value, Tensor) and value.on_cpu and isinstance(other, (Tensor, Unknown)):
+            without[name] = other._replace(on_cpu=other.on_cpu is not False or None)
 
 
 def _asks_for_accelerator(test: ast.expr) -> bool:
@@ -189,11 +195,8 @@ def _loop(
         frame.env = None if before is None else dict(before)
         enter()
         execute(frame, node.body)
-        ended = frame.env
-        for env in frame.continues:
-            ended = join_env(ended, env)
-        for env in frame.breaks:
-            left = join_env(left, env)
+        ended = reduce(join_env, frame.continues, frame.env)
+        left = reduce(join_env, frame.breaks, left)
         again = join_env(before, ended)
         if before is None or again is None or all(again.get(name) == value for name, value in before.items()):
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from tonumpy.engine.interpreter import representation
@@ -17,7 +19,7 @@ from tonumpy.engine.interpreter.devices import (
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
 from tonumpy.engine.values.dtypes import is_complex, is_dtype_name, is_integral, is_real
-from tonumpy.engine.values.evidence import without
+from tonumpy.engine.values.evidence import AllEvidence, without
 from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import (
@@ -96,44 +98,65 @@ def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
 
 def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, mode: Fact) -> Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
-    if name in ("cpu", "pin_memory") or name in ACCELERATORS:
-        there = moved(receiver, name not in ACCELERATORS, None, mode)
-        return there._replace(evidence=without(there.evidence, "device"))
-    if name == "to":
-        return sent_to(receiver, arguments, mode)
-    if name == "type" and (arguments.positional or arguments.named):
-        return cast_by_type(receiver, arguments, mode)
-    if name in ("detach", "detach_"):
-        tensor = as_tensor(receiver)
-        return tensor._replace(requires_grad=False, evidence=without(tensor.evidence, "grad"), param_taint=False)
-    if name == "requires_grad_":
-        truth = grad_asked(arguments)
-        return as_tensor(receiver)._replace(requires_grad=truth, is_given=truth is False)
-    if name == "type_as":
-        return sent_to(receiver, Arguments(arguments.positional[:1]), mode)
-    if name in ("untyped_storage", "storage", "typed_storage"):
-        return NonTensor("storage")
+    special = _SPECIAL_METHODS.get(name)
+    if special is not None and (name != "type" or arguments.positional or arguments.named):
+        return special(receiver, arguments, mode)
     if name in REFUSING_GRAD:
         return without_grad(as_tensor(receiver), name)
-    if name == "set_":  # takes the memory of another tensor, and its grad; torch refuses a leaf that requires grad
-        given = (receiver,) if mode is False else arguments.values()
-        grad = result_facts(given, True)[1]
-        evidence = rests_on((receiver, *given), receiver.on_cpu, grad, True, None)
-        return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence, param_taint=have_param_taint(given))
     operator = torch_api.tensor_method(name)
     if operator is None:
         return as_tensor(receiver) if name in ("share_memory_", "rename_") else None
     gives_shape = name in ("view_as", "expand_as", "reshape_as")
     result = _apply(operator, _call_of(operator, Arguments(()) if gives_shape else arguments, mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
-    if name.endswith("_") and not name.endswith("__") and isinstance(result, Tensor):
+    return _written(operator, receiver, name, result, mode) if isinstance(result, Tensor) else result
+
+
+def _written(operator: torch_api.Callable, receiver: Tensor | Unknown, name: str, result: Tensor, mode: Fact) -> Tensor:
+    """The result of a method that may write to its own tensor: that stays where and of which dtype it is."""
+    if name.endswith("_") and not name.endswith("__"):
         cpu = receiver.on_cpu if name == "copy_" or result.on_cpu is None else result.on_cpu
-        dtype = receiver.dtype if isinstance(receiver, Tensor) else result.dtype
-        result = result._replace(on_cpu=cpu, dtype=dtype)
-    if "self" in operator.writes and isinstance(result, Tensor) and mode is not True:
-        grad = receiver.requires_grad if mode is False else join_fact(result.requires_grad, receiver.requires_grad)
-        return result._replace(requires_grad=grad)
-    return result
+        result = result._replace(on_cpu=cpu, dtype=receiver.dtype if isinstance(receiver, Tensor) else result.dtype)
+    if "self" not in operator.writes or mode is True:
+        return result
+    grad = receiver.requires_grad if mode is False else join_fact(result.requires_grad, receiver.requires_grad)
+    return result._replace(requires_grad=grad)
+
+
+def _moved_to(on_cpu: bool, receiver: Tensor | Unknown, mode: Fact) -> Tensor:
+    there = moved(receiver, on_cpu, None, mode)
+    return there._replace(evidence=without(there.evidence, "device"))
+
+
+def _detached(receiver: Tensor | Unknown, _: Arguments, __: Fact) -> Tensor:
+    tensor = as_tensor(receiver)
+    return tensor._replace(requires_grad=False, evidence=without(tensor.evidence, "grad"), param_taint=False)
+
+
+def _asked_for_grad(receiver: Tensor | Unknown, arguments: Arguments, _: Fact) -> Tensor:
+    truth = grad_asked(arguments)
+    return as_tensor(receiver)._replace(requires_grad=truth, is_given=truth is False)
+
+
+def _set(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Tensor:
+    """`x.set_(y)`: takes the memory of another tensor, and its grad; torch refuses a leaf that requires grad."""
+    given = (receiver,) if mode is False else arguments.values()
+    grad = result_facts(given, True)[1]
+    evidence = rests_on((receiver, *given), receiver.on_cpu, grad, True, None)
+    return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence, param_taint=have_param_taint(given))
+
+
+_SPECIAL_METHODS: dict[str, Callable[[Tensor | Unknown, Arguments, Fact], Value]] = {
+    **dict.fromkeys(("cpu", "pin_memory"), lambda receiver, _, mode: _moved_to(True, receiver, mode)),
+    **dict.fromkeys(ACCELERATORS, lambda receiver, _, mode: _moved_to(False, receiver, mode)),
+    **dict.fromkeys(("detach", "detach_"), _detached),
+    **dict.fromkeys(("untyped_storage", "storage", "typed_storage"), lambda *_: NonTensor("storage")),
+    "to": sent_to,
+    "type": cast_by_type,
+    "type_as": lambda receiver, arguments, mode: sent_to(receiver, Arguments(arguments.positional[:1]), mode),
+    "requires_grad_": _asked_for_grad,
+    "set_": _set,
+}
 
 
 def without_grad(receiver: Tensor | Unknown, method: str) -> Tensor | Unknown:
@@ -149,21 +172,26 @@ def torch_function(name: str, arguments: Arguments, mode: Fact) -> Value | None:
     operator = torch_api.function(name)
     if operator is None:
         return representation.of_function(name, arguments, None)
-    call = _call_of(operator, arguments, mode)
-    if operator.name in _FROM_DATA:  # what is made of a list is on the default device, wherever the tensors in it are
-        operands = tuple(each for each in call.operands if not isinstance(each, (Sequence, Mapping)))
-        if operator.name == "torch.tensor":
-            operands = tuple(each for each in operands if not _is_other_data(each))
-        call = call._replace(operands=operands, carriers=operands)
-    if operator.name in _BETWEEN_BOUNDS:
-        call = call._replace(operands=tuple(each for each in call.operands if isinstance(each, Tensor)))
-    if operator.name == "torch.normal" and arguments.get(2, "size") is not None:
-        call = call._replace(operands=(), carriers=())
+    call = _with_operands_that_count(operator, _call_of(operator, arguments, mode))
     result = _apply(operator, call)
-    first = arguments.get(0, "data")
-    if operator.name in _FROM_DATA and isinstance(result, Tensor) and isinstance(first, Constant):
+    if isinstance(result, Tensor) and operator.name in _FROM_DATA and isinstance(arguments.get(0, "data"), Constant):
         result = result._replace(is_number=True, dimensions=0)
     return representation.of_function(name, arguments, result)
+
+
+def _with_operands_that_count(operator: torch_api.Callable, call: Call) -> Call:
+    """The call without operands that do not decide where its result is, or whether that requires grad."""
+    operands = call.operands
+    if operator.name in _FROM_DATA:  # what is made of a list is on the default device, wherever the tensors in it are
+        operands = tuple(each for each in operands if not isinstance(each, (Sequence, Mapping)))
+        if operator.name == "torch.tensor":
+            operands = tuple(each for each in operands if not _is_other_data(each))
+        return call._replace(operands=operands, carriers=operands)
+    if operator.name in _BETWEEN_BOUNDS:
+        return call._replace(operands=tuple(each for each in operands if isinstance(each, Tensor)))
+    if operator.name == "torch.normal" and call.arguments.get(2, "size") is not None:
+        return call._replace(operands=(), carriers=())
+    return call
 
 
 def _is_other_data(value: Value) -> bool:
@@ -187,10 +215,20 @@ def _apply(operator: torch_api.Callable, call: Call) -> Value:
     arguments = call.arguments
     if isinstance(out := arguments.named_value("out"), Tensor):
         return out
-    for each in call.operands:
-        held = each.element if isinstance(each, Sequence) else each
-        if isinstance(held, Nothing):
-            return held
+    if absent := [each for each in _elements(call.operands) if isinstance(each, Nothing)]:
+        return absent[0]
+    given, unsure = _parameters_given(operator, call)
+    results = operator.results_given(given, unsure) or operator.results
+    return join_all(_result(result, call) for result in results)
+
+
+def _elements(operands: Items[Value]) -> Iterator[Value]:
+    return (each.element if isinstance(each, Sequence) else each for each in operands)
+
+
+def _parameters_given(operator: torch_api.Callable, call: Call) -> tuple[frozenset[str], frozenset[str]]:
+    """The parameters that decide what comes out which a call gives, and those that it may give."""
+    arguments = call.arguments
     given: set[str] = set()
     unsure: set[str] = set()
     for parameter, position, counts in operator.deciders:
@@ -202,8 +240,7 @@ def _apply(operator: torch_api.Callable, call: Call) -> Value:
                 unsure.add(parameter)
             continue
         (unsure if isinstance(value, (Unknown, Union)) else given).add(parameter)
-    results = operator.results_given(frozenset(given), frozenset(unsure)) or operator.results
-    return join_all(_result(result, call) for result in results)
+    return frozenset(given), frozenset(unsure)
 
 
 def _result(result: torch_api.Result, call: Call) -> Value:
@@ -219,34 +256,49 @@ def output_of(output: torch_api.Output, call: Call) -> Value:
         return Unknown(Reason.LIBRARY)
     if output.kind != "tensor":
         return NONE if output.kind == "NoneType" else NonTensor(output.kind, 0 if output.kind == "array" else None)
-    parts = (value for operand in call.operands for value in members(operand))
-    first = next((value for value in parts if isinstance(value, (Tensor, Unknown))), None)
-    dtype = _dtype_of_output(output, call, first)
-    cpu, grad = _device_of_output(output, call), _grad_of_output(output, call, first)
-    grad = False if is_integral(dtype) else grad
+    return _tensor_given(output, call)
+
+
+def _tensor_given(output: torch_api.Output, call: Call) -> Tensor:
+    first = _first_tensor(call.operands)
+    dtype, cpu = _dtype_of_output(output, call, first), _device_of_output(output, call)
+    grad = False if is_integral(dtype) else _grad_of_output(output, call, first)
     device = call.arguments.named_value("device") if "device" in call.takes else None
-    taint = DeviceTaint.NONE
-    if cpu is not True:
-        elements = (each.element if isinstance(each, Sequence) else each for each in call.operands)
-        taint = max(max_device_taint(part for each in elements for part in members(each)), sent_there(device))
-        taint = DeviceTaint.CHOSEN if cpu is False else taint
     is_placed = cpu is None and device is not None
     is_asked = grad is True or (grad is None and output.grad == "argument")
-    given_cpu = cpu if output.device != "cpu" and not is_placed else None
-    evidence = rests_on(call.operands, given_cpu, grad, call.mode, dtype if output.has_dtype_of_inputs else None)
-    if output.grad in ("never", "argument", "always") or is_integral(dtype):
-        evidence = without(evidence, "grad")
-    return Tensor(
+    takes_over = grad is not False and output.grad not in ("never", "argument")
+    made = Tensor(
         cpu,
         grad,
         dtype,
-        first.certainty if isinstance(first, Tensor) else "tensor",
-        call.may_reduce or are_numbers(call.operands),
-        bit=first.bit if isinstance(first, Tensor) and output.memory == "view" else None,
-        device_taint=taint,
+        is_number=call.may_reduce or are_numbers(call.operands),
+        device_taint=_taint_of_output(cpu, call, device),
         is_given=not is_asked and not is_placed and are_given(call.operands),
-        evidence=evidence,
-        param_taint=grad is not False and output.grad not in ("never", "argument") and have_param_taint(call.carriers),
+        evidence=_evidence_of_output(output, call, None if is_placed else cpu, grad, dtype),
+        param_taint=takes_over and have_param_taint(call.carriers),
+    )
+    if not isinstance(first, Tensor):
+        return made
+    return made._replace(certainty=first.certainty, bit=first.bit if output.memory == "view" else None)
+
+
+def _first_tensor(operands: Items[Value]) -> Tensor | Unknown | None:
+    parts = (value for operand in operands for value in members(operand))
+    return next((value for value in parts if isinstance(value, (Tensor, Unknown))), None)
+
+
+def _evidence_of_output(output: torch_api.Output, call: Call, cpu: Fact, grad: Fact, dtype: str | None) -> AllEvidence:
+    cpu, of_inputs = (None if output.device == "cpu" else cpu), (dtype if output.has_dtype_of_inputs else None)
+    evidence = rests_on(call.operands, cpu, grad, call.mode, of_inputs)
+    is_of_operands = output.grad not in ("never", "argument", "always") and not is_integral(dtype)
+    return evidence if is_of_operands else without(evidence, "grad")
+
+
+def _taint_of_output(cpu: Fact, call: Call, device: Value | None) -> DeviceTaint:
+    if cpu is not None:
+        return DeviceTaint.NONE if cpu else DeviceTaint.CHOSEN
+    return max(
+        max_device_taint(part for each in _elements(call.operands) for part in members(each)), sent_there(device)
     )
 
 
@@ -282,8 +334,11 @@ def _dtype_of_output(output: torch_api.Output, call: Call, first: Value | None) 
     if output.dtype in ("promoted", "promoted float"):
         dtype = promoted(call.carriers) if call.arguments.all_values() is not None else None
         return dtype if output.dtype == "promoted" or is_real(dtype) else None
-    own = first.dtype if isinstance(first, Tensor) else None
     if output.dtype in ("same", "same float", "same alone"):
-        is_kept = output.dtype == "same" or is_real(own) or (output.dtype == "same alone" and is_complex(own))
-        return own if is_kept and (is_integral(own) or promoted(call.carriers) == own) else None
+        return _dtype_kept(output.dtype, call, first.dtype if isinstance(first, Tensor) else None)
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
+
+
+def _dtype_kept(which: str, call: Call, own: str | None) -> str | None:
+    is_kept = which == "same" or is_real(own) or (which == "same alone" and is_complex(own))
+    return own if is_kept and (is_integral(own) or promoted(call.carriers) == own) else None

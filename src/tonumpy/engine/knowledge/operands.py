@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from tonumpy.engine.knowledge.arrays import of_arithmetic
 from tonumpy.engine.values.dtypes import is_complex, is_integral
@@ -48,47 +48,52 @@ def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
     parts = list(operands)
     for index, part in enumerate(parts):
         if isinstance(part, Union):
-            return join_all(
-                combine([*parts[:index], member, *parts[index + 1 :]], grad_mode)
-                for member in part.members
-                if member != NONE
-            )
-    for part in parts:
-        if isinstance(part, Nothing):
-            return part
-    tensors = [part for part in parts if isinstance(part, Tensor)]
-    if tensors:
-        cpu, grad = result_facts(parts, grad_mode)
-        certainty = reduce(stronger, (tensor.certainty for tensor in tensors))
-        device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(tensors)
-        dtype = promoted(parts)
-        return Tensor(
-            cpu,
-            grad,
-            dtype,
-            certainty,
-            is_number=are_numbers(parts),
-            dimensions=_dimensions_of(parts),
-            device_taint=device_taint,
-            is_given=are_given(parts),
-            evidence=rests_on(parts, cpu, grad, grad_mode, dtype),
-            param_taint=grad is not False and have_param_taint(parts),
-        )
-    foreign = next((part for part in parts if isinstance(part, OtherFramework)), None)
-    if foreign is not None:
-        return foreign
+            given = (member for member in part.members if member != NONE)
+            return join_all(combine([*parts[:index], each, *parts[index + 1 :]], grad_mode) for each in given)
+    if absent := [part for part in parts if isinstance(part, Nothing)]:
+        return absent[0]
+    if any(isinstance(part, Tensor) for part in parts):
+        return _tensor_of(parts, grad_mode)
+    return _of_no_tensors(parts, grad_mode)
+
+
+def _of_no_tensors(parts: list[Value], grad_mode: Fact) -> Value:
+    if foreign := [part for part in parts if isinstance(part, OtherFramework)]:
+        return foreign[0]
     if all(map(is_number, parts)):
         return NonTensor("number")
     if all(isinstance(part, (NonTensor, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
         return NonTensor("number or array", of_arithmetic(parts))
-    cpu, grad = result_facts(parts, grad_mode)
     unknown = [part for part in parts if isinstance(part, Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
     reason = unknown[0].reason if unknown else Reason.OPERATION
-    device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(unknown)
-    param_taint = grad is not False and have_param_taint(parts)
-    evidence = rests_on(parts, cpu, grad, grad_mode, None)
-    return Unknown(reason, cpu, grad, is_no_tensor, evidence, device_taint, param_taint)
+    cpu, grad = result_facts(parts, grad_mode)
+    taints = _taints(cpu, grad, unknown, parts)
+    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode, None), *taints)
+
+
+def _tensor_of(parts: list[Value], grad_mode: Fact) -> Tensor:
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    cpu, grad = result_facts(parts, grad_mode)
+    device_taint, param_taint = _taints(cpu, grad, tensors, parts)
+    dtype = promoted(parts)
+    return Tensor(
+        cpu,
+        grad,
+        dtype,
+        reduce(stronger, (tensor.certainty for tensor in tensors)),
+        is_number=are_numbers(parts),
+        dimensions=_dimensions_of(parts),
+        device_taint=device_taint,
+        is_given=are_given(parts),
+        evidence=rests_on(parts, cpu, grad, grad_mode, dtype),
+        param_taint=param_taint,
+    )
+
+
+def _taints(cpu: Fact, grad: Fact, moved: Iterable[Value], parts: Items[Value]) -> tuple[DeviceTaint, bool]:
+    device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(moved)
+    return device_taint, grad is not False and have_param_taint(parts)
 
 
 # See `result_facts`, which is asked about too many values to say where.
@@ -148,44 +153,55 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
     tensor without dimensions, which is taken to any device. What `mixes` holds all of them, each as it is.
     """
-    cpus: list[Fact] = []
-    grads: list[Fact] = []
-    obscure: list[Fact] = []
-    speaks_for_all = is_data = False
+    known = list(_known_of(operands))
+    cpus = [each.on_cpu for each in known]
+    if mixes:
+        return _common(cpus or [True]), _common([each.requires_grad for each in known] or [False])
+    is_led = any(each.leads for each in known)
+    cpu = False if False in cpus else is_led or _common(cpus or [True])
+    return cpu, _grad_of(known, operands, grad_mode)
+
+
+def _grad_of(known: list[_Known], operands: Items[Value], grad_mode: Fact) -> Fact:
+    # what is worked on together with data on the CPU is taken for data too
+    is_data = any(each.leads and each.requires_grad is False and not is_integral(each.value.dtype) for each in known)
+    grads = [each.requires_grad for each in known if not (is_data and _is_obscure(each.value))]
+    if grad_mode is False or all(each is False for each in grads) or _is_integer_arithmetic(operands):
+        return False
+    return True if grad_mode is True and True in grads else None
+
+
+class _Known(NamedTuple):
+    """A value that an operand may be, and what is known of it; one that `leads` is a tensor that is on the CPU."""
+
+    value: Any
+    on_cpu: Fact
+    requires_grad: Fact
+    leads: bool
+
+
+_WITHOUT_FACTS = (NonTensor, Constant, Symbol, Device, OtherFramework, Nothing)
+
+
+def _known_of(operands: Iterable[Value]) -> Iterator[_Known]:
+    """Yield what each operand, or item of a list among them, may be: what is one thing or another is for sure not off
+    the CPU, and has no grad for sure."""
     waiting = list(operands)
     while waiting:
         operand = waiting.pop()
         if isinstance(operand, Sequence) and operand.items:
             waiting.extend(operand.items)
             continue
-        parts = [
-            each for each in members(operand) if each != NONE and not (isinstance(each, Unknown) and each.is_no_tensor)
-        ]
-        is_sure = len(parts) == 1  # of what is one thing or another, being off the CPU or having a grad is not
+        parts = [each for each in members(operand) if each != NONE and not getattr(each, "is_no_tensor", False)]
         for value in parts:
-            if is_sure and isinstance(value, Tensor) and value.on_cpu is True and not value.is_number:
-                speaks_for_all = True
-                is_data |= value.requires_grad is False and not is_integral(value.dtype)
-            if isinstance(value, (NonTensor, Constant, Symbol, Device, OtherFramework, Nothing)):
+            if isinstance(value, _WITHOUT_FACTS):
                 continue
-            if isinstance(value, Instance):
-                cpu, grad = value.on_cpu, value.requires_grad
-            elif isinstance(value, (Tensor, Unknown, Sequence, Mapping, LibraryObject)):
-                cpu, grad = tensor_facts(value)
+            cpu, grad = (value.on_cpu, value.requires_grad) if isinstance(value, Instance) else tensor_facts(value)
+            if len(parts) == 1:
+                speaks = isinstance(value, Tensor) and cpu is True and not value.is_number
+                yield _Known(value, cpu, grad, speaks)
             else:
-                cpu, grad = None, None
-            cpus.append(cpu if is_sure else cpu or None)
-            (obscure if _is_obscure(value) else grads).append(grad if is_sure or not grad else None)
-    if not (speaks_for_all and is_data):  # what is worked on together with data on the CPU is taken for data too
-        grads += obscure
-    if mixes:
-        return _common(cpus or [True]), _common([*grads, *obscure] or [False])
-    cpu = False if False in cpus else True if speaks_for_all or all(each is True for each in cpus) else None
-    if grad_mode is False or all(each is False for each in grads):
-        return cpu, False
-    if _is_integer_arithmetic(operands):
-        return cpu, False
-    return cpu, True if grad_mode is True and True in grads else None
+                yield _Known(value, cpu or None, None if grad else grad, False)
 
 
 def _common(facts: list[Fact]) -> Fact:

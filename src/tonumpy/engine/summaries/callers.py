@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tonumpy.engine.interpreter.frame import Frame
+from tonumpy.engine.interpreter.frame import Frame, Seen
 from tonumpy.engine.knowledge.callbacks import functions_given
 from tonumpy.engine.knowledge.grad_contexts import GRAD_DECORATORS
 from tonumpy.engine.names.bindings import decorator_names, parameter_names
@@ -29,6 +29,8 @@ from tonumpy.engine.values.value_facts import (
     with_evidence,
 )
 from tonumpy.engine.values.values import (
+    NOTHING,
+    Arguments,
     DeviceTaint,
     Function,
     Instance,
@@ -83,18 +85,14 @@ class Callers:
         function = self._analysis.function_of(self._module, scopes)
         given = given_by_pytest(self._analysis, function)
         if given:
-            combined = self._analysis.parameters.combined
-            declared = self._analysis.parameters.declared(function)
-            values = {key: combined(given[key], each) if key in given else each for key, each in declared.items()}
-            return Entry(values, self._analysis.mode_of(function, None))
+            return self._of_test(function, given)
         is_closed = self._is_closed(scopes)
         sites = self._sites(scopes)
         if not sites and is_closed:
             return self._of_callback(scopes, function, depth)
         if not sites or (not is_closed and not decorator_names(node) <= _KEEP_CALLERS):
             return None
-        if is_closed and self._is_handed_on(scopes, len(sites)):
-            is_closed = isinstance(scopes[-2], FUNCTIONS)
+        is_closed = is_closed and (isinstance(scopes[-2], FUNCTIONS) or not self._is_handed_on(scopes, len(sites)))
         joined = self._joined(scopes, function, sites, depth, is_closed=is_closed)
         if joined is None:
             return None
@@ -102,6 +100,12 @@ class Callers:
             told = {key: joined.risky.get(key, each) for key, each in joined.values.items() if isinstance(each, Union)}
             return joined._replace(values={**joined.values, **told})
         return None if node.name == "__init__" else self._by_habit(node, function, joined)
+
+    def _of_test(self, function: Function, given: dict[str, Value]) -> Entry:
+        combined = self._analysis.parameters.combined
+        declared = self._analysis.parameters.declared(function)
+        values = {key: combined(given[key], each) if key in given else each for key, each in declared.items()}
+        return Entry(values, self._analysis.mode_of(function, None))
 
     def _sites(self, scopes: tuple[ast.AST, ...]) -> list[Site]:
         sites = self._calls_of(_name_called(scopes))
@@ -149,29 +153,29 @@ class Callers:
         modes: list[Fact] = []
         for site in sites:
             seen = self._around(site.scopes, depth - 1).seen
-            record = None if seen is None else seen.calls.get(id(site.call))
-            if seen is None or record is None:
+            if seen is None or id(site.call) not in seen.calls:
                 continue
-            if id(node) not in seen.callees.get(id(site.call), ()):
-                if is_method and not is_closed:
-                    return None  # what else has a method of this name is not known
+            record = record_of(seen, site, node)
+            if record is None and is_method and not is_closed:
+                return None  # what else has a method of this name is not known
+            if record is None:
                 continue
+            called_on, arguments, mode = record
             receiver = None
             if has_receiver and function.owner is not None:
-                receiver = record[0] if isinstance(record[0], Instance) else Instance(function.owner)
-            for key, value in parameters.bound(function, receiver, record[1]).items():
-                joined[key] = join(joined[key], value) if key in joined else value
-                if is_at_risk(value, record[2]):
+                receiver = called_on if isinstance(called_on, Instance) else Instance(function.owner)
+            for key, value in parameters.bound(function, receiver, arguments).items():
+                joined[key] = join(joined.get(key, NOTHING), value)
+                if is_at_risk(value, mode):
                     value = resting_on(value, called_at(function, self._module, site))
-                    risky[key] = join(risky[key], value) if key in risky else value
-            modes.append(record[2])
+                    risky[key] = join(risky.get(key, NOTHING), value)
+            modes.append(mode)
         if not modes:
             return None
         first = parameters.receiver_of(function)
         if first is not None:
             joined[first] = parameters.declared(function)[first]
-        mode = modes[0] if all(each is modes[0] for each in modes) else None
-        return Entry(joined, self._analysis.mode_of(function, mode), risky=risky)
+        return Entry(joined, self._analysis.mode_of(function, common_mode(modes)), risky=risky)
 
     def _by_habit(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, joined: Entry
@@ -203,6 +207,17 @@ class Callers:
         if module.use.is_test or module.is_notebook:
             return True
         return module.use.is_script and not module.use.is_in_package
+
+
+def record_of(seen: Seen | None, site: Site, function: ast.AST) -> tuple[Value, Arguments, Fact] | None:
+    """What a run has seen of a call, if that may enter a function."""
+    if seen is None or id(function) not in seen.callees.get(id(site.call), ()):
+        return None
+    return seen.calls.get(id(site.call))
+
+
+def common_mode(modes: list[Fact]) -> Fact:
+    return modes[0] if all(each is modes[0] for each in modes) else None
 
 
 def is_at_risk(value: Value, mode: Fact) -> bool:

@@ -12,10 +12,10 @@ from tonumpy.engine.names.bindings import decorator_names
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.project import path_of_module
 from tonumpy.engine.summaries.analysis import Analysis
-from tonumpy.engine.summaries.callers import called_at, is_at_risk
+from tonumpy.engine.summaries.callers import called_at, common_mode, is_at_risk, record_of
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.value_facts import resting_on
-from tonumpy.engine.values.values import Instance, Value
+from tonumpy.engine.values.values import NOTHING, Instance, Value
 from tonumpy.facts import Fact
 from tonumpy.text.candidates import Site, find_calls
 from tonumpy.text.names import last_name
@@ -54,22 +54,18 @@ class CallersElsewhere:
         joined: dict[str, Value] = {}
         modes: list[Fact] = []
         for module, site in self._calls(node.name):
-            seen = self._run(module, site).seen
-            record = None if seen is None else seen.calls.get(id(site.call))
-            if seen is None or record is None or id(node) not in seen.callees.get(id(site.call), ()):
+            record = record_of(self._run(module, site).seen, site, node)
+            if record is None or not any(is_at_risk(each, record[2]) for each in record[1].values()):
                 continue
             _, arguments, mode = record
-            if not any(is_at_risk(each, mode) for each in arguments.values()):
-                continue
             rests = called_at(function, module, site)
             for key, value in self._analysis.parameters.bound(function, None, arguments).items():
                 value = value if isinstance(value, Instance) else resting_on(value, rests)
-                joined[key] = join(joined[key], value) if key in joined else value
+                joined[key] = join(joined.get(key, NOTHING), value)
             modes.append(mode)
         if not modes:
             return None
-        mode = modes[0] if all(each is modes[0] for each in modes) else None
-        return Risky(joined, self._analysis.mode_of(function, mode))
+        return Risky(joined, self._analysis.mode_of(function, common_mode(modes)))
 
     def _calls(self, name: str) -> Iterator[tuple[Module, Site]]:
         """The calls by this name, in the order of the files and of their texts."""

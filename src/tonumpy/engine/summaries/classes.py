@@ -248,26 +248,31 @@ class Classes:
         known = self._attributes.get(key)
         if known is not None:
             return known
-        found: Value = NOTHING if fields is None else fields.get(name, NOTHING)
         before, partial_before = self._analysis.cuts, self._partial
-        constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
-        passed_on: set[int] = set()
-        if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
-            stores = self._stores_of(constructor.owner, constructor.node, instance)
-            found = join(found, stores.get(name, NOTHING))
-            if "__init__(" in self._analysis.text_of(constructor).partition("__init__(")[2]:
-                passed_on = {id(node) for _, node in writers if node.name == "__init__"}
-            passed_on.add(id(constructor.node))
-        for owner, node in writers:
-            if id(node) not in passed_on:
-                stores = self._stores_of(owner, node, instance)
-                found = join(found, stores.get(name, NOTHING))
+        first: Value = NOTHING if fields is None else fields.get(name, NOTHING)
+        found = join(first, self._written_by(instance, name, writers))
         if isinstance(found, Nothing):
             found = Unknown(Reason.ATTRIBUTE)
         if self._analysis.cuts == before:
             self._attributes[key] = found
             if self._partial != partial_before:  # enough for who asks now, and to be asked anew by others
                 self._analysis.provisional.append((self._attributes, key))
+        return found
+
+    def _written_by(self, instance: Instance, name: str, writers: list[tuple[Class, FunctionNode]]) -> Value:
+        """The join of what methods store in an attribute: that of the arguments of an object, where these are known,
+        in place of what its constructor is declared to be given."""
+        found: Value = NOTHING
+        passed_on: set[int] = set()
+        constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
+        if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
+            found = self._stores_of(constructor.owner, constructor.node, instance).get(name, NOTHING)
+            if "__init__(" in self._analysis.text_of(constructor).partition("__init__(")[2]:
+                passed_on = {id(node) for _, node in writers if node.name == "__init__"}
+            passed_on.add(id(constructor.node))
+        for owner, node in writers:
+            if id(node) not in passed_on:
+                found = join(found, self._stores_of(owner, node, instance).get(name, NOTHING))
         return found
 
     def _writers(self, owner: Class, name: str) -> list[FunctionNode]:
@@ -334,33 +339,35 @@ class Classes:
             return join_all(self._as_held(instance, name, each) for each in value.members)
         if self.is_dataset(instance.cls) and isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
             return self._analysis.frame_around(instance.cls).as_data(value)
-        if not isinstance(value, (Instance, LibraryObject, Tensor)):
-            return value
         if isinstance(value, Tensor):
-            owned = self.is_module(instance.cls)
-            is_held = owned and (value.requires_grad is True or self._is_held(instance.cls, name))
-            if not is_held:
+            is_registered = value.requires_grad is True or self._is_held(instance.cls, name)
+            if not self.is_module(instance.cls) or not is_registered:
                 return value
             if instance.dtype is not None and (value.requires_grad or is_real(value.dtype)):
                 value = value._replace(dtype=instance.dtype)
-        else:
-            is_moving = self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])
-            if not is_moving:
+        elif isinstance(value, (Instance, LibraryObject)):
+            if not (self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])):
                 return value
             if not self.is_module(instance.cls):
                 return value if value.on_cpu is False or value.device_taint else value._replace(on_cpu=None)
             value = value._replace(dtype=instance.dtype or value.dtype)
-        if instance.requires_grad is False:
-            value = value._replace(requires_grad=False)
-        if value.on_cpu is False:
+        else:
             return value
-        taint = max(value.device_taint, instance.device_taint) if instance.on_cpu is None else value.device_taint
-        return value._replace(on_cpu=instance.on_cpu, device_taint=taint)
+        return _moved_with(instance, value)
 
     def _is_held(self, cls: Class, name: str) -> bool:
         for each in self.ancestors(cls):
             self._places_stored(each)
         return any((id(each.node), name) in self._registered for each in self.ancestors(cls))
+
+
+def _moved_with(module: Instance, held: Tensor | Instance | LibraryObject) -> Value:
+    if module.requires_grad is False:
+        held = held._replace(requires_grad=False)
+    if held.on_cpu is False:
+        return held
+    taint = max(held.device_taint, module.device_taint) if module.on_cpu is None else held.device_taint
+    return held._replace(on_cpu=module.on_cpu, device_taint=taint)
 
 
 def _members_of(node: ast.ClassDef) -> Members:

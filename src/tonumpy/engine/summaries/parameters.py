@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Collection
 
 from tonumpy.engine.interpreter import habit_values, library
 from tonumpy.engine.interpreter.frame import Frame
@@ -46,7 +47,13 @@ _SEQUENCES = frozenset(
     " deque AsyncIterator AsyncIterable Deque".split()
 )
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
-_WRAPPERS = frozenset("Annotated Final ClassVar Required NotRequired ReadOnly".split())
+# What stands in brackets behind these, by what the first part of it is.
+_OF_FIRST_PART: dict[str, Callable[[Value], Value]] = {
+    "Optional": lambda value: join(value, NONE),
+    **dict.fromkeys(("Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly"), lambda value: value),
+    **dict.fromkeys(_SEQUENCES, lambda value: Sequence(None, value)),
+}
+_OF_NO_PART: dict[str, Value] = {"Callable": Unknown(Reason.ANNOTATION), "Literal": NonTensor("literal")}
 _TENSORS = frozenset(
     "torch.Tensor torch._tensor.Tensor torch.tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor"
     " torch.autograd.Variable torchtyping.TensorType".split()
@@ -59,31 +66,31 @@ _PLAIN_ROOTS = ("numpy.", "pandas.", "PIL.", "pathlib.", "scipy.", "builtins.", 
 
 
 def _of_library_class(full: str) -> Value:
-    short = full.rpartition(".")[2]
-    if full.startswith("torch."):
-        made = _of_torch_class(full, short)
-        if made is not None:
-            return made
-    root = foreign_root(full)
-    if root:
-        return OtherFramework(root)
-    if full.startswith("numbers."):
+    root, short = full.partition(".")[0], full.rpartition(".")[2]
+    if root == "torch" and (made := _of_torch_class(full, short)) is not None:
+        return made
+    if foreign := foreign_root(full):
+        return OtherFramework(foreign)
+    if root in ("typing", "collections", "builtins") and (made := _of_container(full, short)) is not None:
+        return made
+    if root == "numbers":
         return NonTensor("number")
-    is_builtin = full.startswith(("typing.", "collections.", "builtins."))
-    if short in _SEQUENCES and is_builtin:
-        return Sequence(None, Unknown(Reason.ITEM))
-    if short in _MAPPINGS and is_builtin:
-        return Mapping((), Unknown(Reason.ANNOTATION))
-    if full == "builtins.type":
-        return SOME_CLASS
-    if full.startswith("builtins."):
+    if root == "builtins":
         return NonTensor(short) if short in _PLAIN else Unknown(Reason.ANNOTATION)
     if full.startswith(_PLAIN_ROOTS):
         return NonTensor(full, 1 if short in ("ndarray", "NDArray") else None)
-    if is_builtin or "." not in full:
+    if root in ("typing", "collections") or "." not in full:
         is_text = short in ("Hashable", "Text", "AnyStr", "SupportsInt", "SupportsFloat")
         return NonTensor(short) if is_text else Unknown(Reason.ANNOTATION)
     return Tensor(is_given=True) if full in _TENSORS else LibraryObject(full)
+
+
+def _of_container(full: str, short: str) -> Value | None:
+    if short in _SEQUENCES:
+        return Sequence(None, Unknown(Reason.ITEM))
+    if short in _MAPPINGS:
+        return Mapping((), Unknown(Reason.ANNOTATION))
+    return SOME_CLASS if full == "builtins.type" else None
 
 
 def _of_torch_class(full: str, short: str) -> Value | None:
@@ -144,31 +151,23 @@ class Parameters:
         return Tensor(None, False, dtype) if dtype is not None and isinstance(value, Tensor) else value
 
     def _subscripted(self, module: Module, node: ast.Subscript) -> Value:
-        name = last_name(node.value)
+        name = last_name(node.value) or ""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if not parts:
-            return Unknown(Reason.ANNOTATION)
-        if name == "Optional":
-            return join(self.annotated(module, parts[0]), NONE)
-        if name == "Union":
-            return join_all(self.annotated(module, part) for part in parts)
-        if name in _WRAPPERS:
-            return self.annotated(module, parts[0])
-        if name == "Literal":
-            return NonTensor("literal")
+        if not parts or name in _OF_NO_PART:
+            return _OF_NO_PART.get(name, Unknown(Reason.ANNOTATION))
         if name in ("tuple", "Tuple") and not (len(parts) == 2 and getattr(parts[1], "value", None) is Ellipsis):
             return sequence_of([self.annotated(module, part) for part in parts])
-        if name in _SEQUENCES:
-            return Sequence(None, self.annotated(module, parts[0]))
+        if name == "Union":
+            return join_all(self.annotated(module, part) for part in parts)
         if name in _MAPPINGS:
             return Mapping((), self.annotated(module, parts[-1]))
-        if name == "Callable":
-            return Unknown(Reason.ANNOTATION)
-        if (name in _JAXTYPING or name in _JAXTYPING_INTEGERS) and len(parts) == 2:
-            array = self.annotated(module, parts[0])
-            is_integral = isinstance(array, Tensor) and name in _JAXTYPING_INTEGERS
-            return Tensor(None, False, "integral") if is_integral else array
-        return self.annotated(module, node.value)
+        if name in _OF_FIRST_PART:
+            return _OF_FIRST_PART[name](self.annotated(module, parts[0]))
+        if name not in _JAXTYPING | _JAXTYPING_INTEGERS or len(parts) != 2:
+            return self.annotated(module, node.value)
+        array = self.annotated(module, parts[0])
+        is_integral = isinstance(array, Tensor) and name in _JAXTYPING_INTEGERS
+        return Tensor(None, False, "integral") if is_integral else array
 
     def value_of_class(self, cls: Value) -> Value:
         """An object of a class, given what the class's name evaluates to."""
@@ -207,14 +206,9 @@ class Parameters:
         frame.row = node.lineno
         found: dict[str, Value] = {}
         for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            value = self.annotated(module, parameter.annotation)
-            if isinstance(value, Unknown):
-                value = Unknown(Reason.PARAMETER)
-            found[parameter.arg] = frame.named(value, parameter.arg)
+            found[parameter.arg] = frame.named(self._one_declared(module, parameter), parameter.arg)
         if node.args.vararg:
-            inner = self.annotated(module, node.args.vararg.annotation)
-            element = Unknown(Reason.PARAMETER) if isinstance(inner, Unknown) else inner
-            found[node.args.vararg.arg] = Sequence(None, element)
+            found[node.args.vararg.arg] = Sequence(None, self._one_declared(module, node.args.vararg))
         if node.args.kwarg:
             found[node.args.kwarg.arg] = Unknown(Reason.PARAMETER)
         for name, default in defaults_of(node.args):
@@ -222,33 +216,33 @@ class Parameters:
                 found[name] = join(found[name], NONE)
             elif isinstance(found[name], Unknown) and isinstance(default, ast.Constant):
                 found[name] = NonTensor("literal")
-        owner, first = function.owner, self.receiver_of(function)
-        if first is None or owner is None:
-            if not isinstance(node, ast.Lambda) and is_named("collate-function", node.name) and node.args.args:
-                self._take_for_data(frame, found, [node.args.args[0].arg], "collate-function")
-            return found
-        classes = self._analysis.classes
-        is_new = getattr(node, "name", "") == "__init__" and classes.is_module(owner)
-        is_new = is_new and len(classes.ancestors(owner)) == 1
+        first = self.receiver_of(function)
+        if first is not None and function.owner is not None:
+            self._declare_method(frame, function, function.owner, first, found)
+        elif is_named("collate-function", getattr(node, "name", "")):
+            self._take_for_data(frame, found, [each.arg for each in node.args.args[:1]], "collate-function")
+        return found
+
+    def _one_declared(self, module: Module, parameter: ast.arg) -> Value:
+        value = self.annotated(module, parameter.annotation)
+        return Unknown(Reason.PARAMETER) if isinstance(value, Unknown) else value
+
+    def _declare_method(
+        self, frame: Frame, function: Function, owner: Class, first: str, found: dict[str, Value]
+    ) -> None:
+        """Say of the parameters of a method what its class, and the libraries that call it, tell."""
+        classes, name = self._analysis.classes, getattr(function.node, "name", "")
+        is_new = name == "__init__" and classes.is_module(owner) and len(classes.ancestors(owner)) == 1
         found[first] = Instance(owner, on_cpu=True if is_new else None)
         bases = [each for name in classes.library_bases(owner) for each in bases_of(name)]
-        for name, value in library.hook_parameters(function, bases).items():
-            taint = value.device_taint if isinstance(value, Unknown) else DeviceTaint.NONE
-            known = found[name]
-            if isinstance(known, Instance):
-                found[name] = known._replace(device_taint=max(known.device_taint, taint))
-            else:
-                found[name] = with_evidence(known, taint, param_taint=False) if taint else value
-        if (
-            getattr(node, "name", "") == "__call__"
-            and is_named("collate-function", owner.node.name)
-            and len(node.args.args) > 1
-        ):
-            self._take_for_data(frame, found, [node.args.args[1].arg], "collate-function")
+        for parameter, value in library.hook_parameters(function, bases).items():
+            found[parameter] = _as_passed(found[parameter], value)
+        if name == "__call__" and is_named("collate-function", owner.node.name):
+            items = [each.arg for each in function.node.args.args[1:2]]
+            self._take_for_data(frame, found, items, "collate-function")
         if classes.is_dataset(owner):
-            samples = [name for name in found if is_named("sample-parameter", name)]
+            samples = [parameter for parameter in found if is_named("sample-parameter", parameter)]
             self._take_for_data(frame, found, samples, "sample-parameter")
-        return found
 
     @staticmethod
     def _take_for_data(frame: Frame, found: dict[str, Value], names: list[str], habit: str) -> None:
@@ -268,28 +262,44 @@ class Parameters:
 
     def bound(self, function: Function, receiver: Value | None, arguments: Arguments) -> dict[str, Value]:
         """The value of each parameter at a call: the argument, or the default, or what is declared."""
-        node = function.node
-        names = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)]
         values = dict(self.declared(function))
         positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
-        given: dict[str, Value] = dict(zip(names, positional, strict=False))
-        if node.args.kwarg:
-            extra = tuple((name, value) for name, value in arguments.named if name not in values)
-            given[node.args.kwarg.arg] = Mapping(extra, Unknown(Reason.CONTENT) if arguments.has_star else NOTHING)
-        if node.args.vararg:
-            rest = positional[len(names) :]
-            starred = Sequence(None, join_all((*rest, arguments.starred)))
-            given[node.args.vararg.arg] = starred if arguments.has_star else sequence_of(rest)
-        given.update((name, value) for name, value in arguments.named if name in values)
+        given = _given_to_each(function, positional, arguments, values.keys())
         if not arguments.has_star:
             frame = self._analysis.module_frame(function.module)
-            for name, default in defaults_of(node.args):
+            for name, default in defaults_of(function.node.args):
                 if name not in given:
                     given[name] = frame.value(default)
-        elif not arguments.hides_names and not isinstance(arguments.starred, Nothing):
-            given.update((name, arguments.starred) for name in names[len(positional) :] if name not in given)
         for name, value in given.items():
             if name in values:
                 is_self = isinstance(value, Instance)
                 values[name] = value if is_self else self.combined(value, values[name])
         return values
+
+
+def _as_passed(declared: Value, value: Value) -> Value:
+    """A parameter of a method that a library calls with a value."""
+    taint = value.device_taint if isinstance(value, Unknown) else DeviceTaint.NONE
+    if isinstance(declared, Instance):
+        return declared._replace(device_taint=max(declared.device_taint, taint))
+    return with_evidence(declared, taint, param_taint=False) if taint else value
+
+
+def _given_to_each(
+    function: Function, positional: list[Value], arguments: Arguments, declared: Collection[str]
+) -> dict[str, Value]:
+    """The arguments of a call by the parameters that take them."""
+    taken = function.node.args
+    names = [parameter.arg for parameter in (*taken.posonlyargs, *taken.args)]
+    given: dict[str, Value] = dict(zip(names, positional, strict=False))
+    if taken.kwarg:
+        extra = tuple((name, value) for name, value in arguments.named if name not in declared)
+        given[taken.kwarg.arg] = Mapping(extra, Unknown(Reason.CONTENT) if arguments.has_star else NOTHING)
+    if taken.vararg:
+        rest = positional[len(names) :]
+        starred = Sequence(None, join_all((*rest, arguments.starred)))
+        given[taken.vararg.arg] = starred if arguments.has_star else sequence_of(rest)
+    given.update((name, value) for name, value in arguments.named if name in declared)
+    if arguments.has_star and not arguments.hides_names and not isinstance(arguments.starred, Nothing):
+        given.update((name, arguments.starred) for name in names[len(positional) :] if name not in given)
+    return given

@@ -59,17 +59,20 @@ def _listed(analysis: Analysis, function: Function) -> dict[str, Value]:
     for decorator in (*around, *getattr(function.node, "decorator_list", ())):
         if not isinstance(decorator, ast.Call) or last_name(decorator.func) != "parametrize" or len(decorator.args) < 2:
             continue
-        named = frame.value(decorator.args[0])
-        parts = named.items or () if isinstance(named, Sequence) else (named,)
-        words = [str(each.value) for each in parts if isinstance(each, Constant)]
-        names = [word.strip() for each in words for word in each.split(",")]
-        rows = frame.value(decorator.args[1])
+        named, rows = map(frame.value, decorator.args[:2])
+        names = _names_in(named)
         items = rows.items if isinstance(rows, Sequence) and rows.items is not None else (frame.item(rows),)
-        items = tuple(map(_row, items))
         for place, name in enumerate(names):
-            cells = [_cell(frame.item, each, place) if len(names) > 1 else each for each in items]
-            found[name] = join_all(cells)
+            rows_of = map(_row, items)
+            found[name] = join_all(_cell(frame.item, each, place) if len(names) > 1 else each for each in rows_of)
     return found
+
+
+def _names_in(value: Value) -> list[str]:
+    """`x` and `y` of "x, y", or of ["x", "y"]."""
+    parts = value.items or () if isinstance(value, Sequence) else (value,)
+    words = (str(each.value) for each in parts if isinstance(each, Constant))
+    return [word.strip() for each in words for word in each.split(",")]
 
 
 def _row(item: Value) -> Value:

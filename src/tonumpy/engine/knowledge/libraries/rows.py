@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -116,26 +116,30 @@ def load(root: str) -> Library:
 
 def _library(table: dict[str, Any]) -> Library:
     promises: dict[str, list[Promise]] = {}
-    for row in table.get("promise", ()):
-        for name in _listed(row["name"]):
-            promises.setdefault(name, []).append(_promise(row, name))
-    attributes = {name: _promise(row, name) for row in table.get("attribute", ()) for name in _listed(row["name"])}
-    bases: dict[str, tuple[str, ...]] = {row["name"]: tuple(row["bases"]) for row in table.get("class", ())}
-    aliases = {alias: row["name"] for row in table.get("alias", ()) for alias in row["of"]}
-    families = tuple(
-        (row["prefix"], suffix, row["base"])
-        for row in table.get("family", ())
-        for suffix in _listed(row.get("suffix", ""))
-    )
-    without_grad = {row["class"]: frozenset(row["methods"]) for row in table.get("without_grad", ())}
+    for row, name in _rows(table, "promise"):
+        promises.setdefault(name, []).append(_promise(row, name))
     hooks: dict[str, list[tuple[int, Promise]]] = {}
-    for row in table.get("hook", ()):
-        for method in _listed(row["method"]):
-            promise = _promise({"returns": "unknown", **row}, method)
-            hooks.setdefault(method, []).append((row["parameter"], promise))
-    fills = {row["name"]: (tuple(row["list"]), tuple(row["with"])) for row in table.get("fill", ())}
-    terms = {name: row["class"] for row in table.get("term", ()) for name in row["name"]}
-    return Library(promises, attributes, bases, aliases, families, without_grad, hooks, fills, terms)
+    for row, method in _rows(table, "hook", "method"):
+        promise = _promise({"returns": "unknown", **row}, method)
+        hooks.setdefault(method, []).append((row["parameter"], promise))
+    return Library(
+        promises,
+        attributes={name: _promise(row, name) for row, name in _rows(table, "attribute")},
+        bases={name: tuple(row["bases"]) for row, name in _rows(table, "class")},
+        aliases={alias: row["name"] for row, alias in _rows(table, "alias", "of")},
+        families=tuple((row["prefix"], suffix, row["base"]) for row, suffix in _rows(table, "family", "suffix")),
+        without_grad={name: frozenset(row["methods"]) for row, name in _rows(table, "without_grad", "class")},
+        hooks=hooks,
+        fills={name: (tuple(row["list"]), tuple(row["with"])) for row, name in _rows(table, "fill")},
+        terms={name: row["class"] for row, name in _rows(table, "term")},
+    )
+
+
+def _rows(table: dict[str, Any], kind: str, key: str = "name") -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the rows of one kind, each once for every name that it has under a key."""
+    for row in table.get(kind, ()):
+        for name in _listed(row.get(key, "")):
+            yield row, name
 
 
 def _promise(row: dict[str, Any], name: str) -> Promise:
@@ -173,21 +177,27 @@ def promise_of(name: str, arguments: Arguments) -> Promise | None:
     """The promise about a function, class or method for a call with these arguments."""
     name = canonical(name)
     rows = load(name.partition(".")[0]).promises.get(name, ())
-    given: dict[str, object] = {}
-    hidden: set[str] = set()  # what is not known of the call
-    positions = {word: position for row in rows for position, word in row.places}
-    for word in {word for row in rows for word, _ in row.when}:
-        value = arguments.get(positions[word], word) if word in positions else arguments.named_value(word)
-        if value is None and not arguments.has_star:
-            continue
-        if not isinstance(value, Constant):
-            hidden.add(word)
-        elif value.value not in (None, False) or any((word, value.value) in row.when for row in rows):
-            given[word] = value.value
+    given, hidden = _literals_given(rows, arguments)
     for row in rows:
         if row.when and all(word in hidden or given.get(word) == literal for word, literal in row.when):
-            return _whichever(rows) if any(word in hidden for word, _ in row.when) else row
+            return row if hidden.isdisjoint(word for word, _ in row.when) else _whichever(rows)
     return next((row for row in rows if not row.when and not given and not hidden), None)
+
+
+def _literals_given(rows: Collection[Promise], arguments: Arguments) -> tuple[dict[str, object], set[str]]:
+    """The literals that a call gives for the keywords on which rows depend, and the keywords that it may give."""
+    given: dict[str, object] = {}
+    hidden: set[str] = set()
+    positions = {word: position for row in rows for position, word in row.places}
+    asked = [pair for row in rows for pair in row.when]
+    for word in {word for word, _ in asked}:
+        value = arguments.get(positions[word], word) if word in positions else arguments.named_value(word)
+        if isinstance(value, Constant):
+            if value.value not in (None, False) or (word, value.value) in asked:
+                given[word] = value.value
+        elif value is not None or arguments.has_star:
+            hidden.add(word)
+    return given, hidden
 
 
 def _whichever(rows: Collection[Promise]) -> Promise | None:
