@@ -196,30 +196,32 @@ def argument_conversions(module: Module, settings: Settings) -> list[ArgumentCon
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
     """Judges `# noqa` comments by the findings of all other rules."""
+    of_comments = tuple(rule.code for rule in rules)
+    suppressed = _suppressed(of_comments, source, settings, project)
+    for line, comment in ((line, comment) for line in lines_of(source) or () for comment in line.comments):
+        at, stop = bisect_left(suppressed, (line.rows[0],)), bisect_left(suppressed, (line.rows[1] + 1,))
+        used = {code for _, code in suppressed[at:stop]}
+        ours = (code for code in comment.codes if code.code.startswith(OUR_CODES) and code.code not in of_comments)
+        unused = [code for code in ours if not any(each.startswith(code.code) for each in used)]
+        written = [source.text[code.start : code.end] for code in unused]
+        for rule in rules:
+            message = rule.check(written)
+            if message is not None:
+                edits = removal(source, comment, [code.code for code in unused])
+                place = source.position_at(comment.start), source.position_at(comment.end)
+                fix = Fix("safe", f"Remove `{', '.join(written)}`", edits)
+                yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
+
+
+def _suppressed(
+    of_comments: tuple[str, ...], source: Source, settings: Settings, project: Project
+) -> list[tuple[int, str]]:
+    """The row and code of each finding that a comment suppresses, whatever is selected, in order."""
     of_all = settings._replace(preview=True, select=(ANY_CODE,), ignored_here=())
-    of_all = of_all._replace(ignore=tuple(rule.code for rule in rules))
-    found = check(source, of_all, project)
-    found += [
-        each._replace(code=rule.code) for rule in all_rules() for each in found if each.code in rule.stands_in_for
-    ]
-    suppressed = sorted({(each.start.row, each.code) for each in set(found) - set(suppress(source, found))})
-    of_comments = {rule.code for rule in rules}
-    for line in lines_of(source) or ():
-        first, last = line.rows
-        at, stop = bisect_left(suppressed, (first,)), bisect_left(suppressed, (last + 1,))
-        of_line = {code for _, code in suppressed[at:stop]}
-        for comment in line.comments:
-            ours = [code.code for code in comment.codes if code.code.startswith(OUR_CODES)]
-            ours = [code for code in ours if code not in of_comments]
-            unused = [code for code in ours if not any(found.startswith(code) for found in of_line)]
-            for rule in rules:
-                written = [source.text[each.start : each.end] for each in comment.codes if each.code in unused]
-                message = rule.check(written)
-                if message is not None:
-                    codes = ", ".join(written)
-                    fix = Fix("safe", f"Remove `{codes}`", removal(source, comment, unused))
-                    place = source.position_at(comment.start), source.position_at(comment.end)
-                    yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
+    found = check(source, of_all._replace(ignore=of_comments), project)
+    stood_for = [(rule.code, each) for rule in all_rules() for each in found if each.code in rule.stands_in_for]
+    found += [each._replace(code=code) for code, each in stood_for]
+    return sorted({(each.start.row, each.code) for each in set(found) - set(suppress(source, found))})
 
 
 def _judgements(

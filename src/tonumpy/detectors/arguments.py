@@ -23,7 +23,7 @@ from tonumpy.engine.names.bindings import imports_among
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
 from tonumpy.engine.values.joins import item_handed_on
-from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, max_device_taint, members
+from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, members
 from tonumpy.engine.values.values import (
     NONE,
     Arguments,
@@ -60,11 +60,11 @@ class Facts(NamedTuple):
     on_cpu: Fact
     is_sent: bool
     requires_grad: Fact
-    dtype: str | None
-    layout: str | None
-    bit: str | None
-    is_sole: bool  # it is nothing else on any path
-    param_taint: bool
+    dtype: str | None = None
+    layout: str | None = None
+    bit: str | None = None
+    is_sole: bool = False  # it is nothing else on any path
+    param_taint: bool = False
 
 
 def find(search: Search) -> list[ArgumentConversion]:
@@ -384,31 +384,28 @@ def facts_of(value: Value) -> Facts | None:
     tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`. What has been moved or comes
     out of a model reads as a tensor, whatever else is unknown of it.
     """
-    if isinstance(value, Unknown) and (value.device_taint or value.param_taint) and not value.is_no_tensor:
-        value = as_tensor(value)
+    value = _read_as_tensor(value)
     tensors = [member for member in members(value) if isinstance(member, Tensor)]
-    others = [member for member in members(value) if not isinstance(member, Tensor) and not is_number(member)]
-    if others and (have_param_taint(tensors) or max_device_taint(tensors)):
-        others = [each for each in others if each != NONE]  # what stands there until a hook has put something there
     if len(tensors) != 1:
         return None
     (tensor,) = tensors
-    param_taint = have_param_taint(tensors)
-    if not others:
-        is_sole = isinstance(value, Tensor)
-        return Facts(
-            tensor.certainty,
-            tensor.on_cpu,
-            bool(tensor.device_taint),
-            tensor.requires_grad,
-            tensor.dtype,
-            tensor.layout,
-            tensor.bit,
-            is_sole,
-            param_taint,
-        )
-    if (tensor.device_taint or param_taint) and all(
-        isinstance(other, Unknown) and not other.is_no_tensor for other in others
-    ):
-        return Facts("likely", None, bool(tensor.device_taint), None, None, None, None, False, param_taint)
-    return None
+    learns, is_sent = have_param_taint(tensors), bool(tensor.device_taint)
+    others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
+    if learns or is_sent:
+        others = [each for each in others if each != NONE]  # what stands there until a hook has put something there
+        if others and all(map(_may_be_tensor, others)):
+            return Facts("likely", None, is_sent, None, param_taint=learns)
+    if others:
+        return None
+    facts = Facts(tensor.certainty, tensor.on_cpu, is_sent, tensor.requires_grad, param_taint=learns)
+    is_sole = isinstance(value, Tensor)
+    return facts._replace(dtype=tensor.dtype, layout=tensor.layout, bit=tensor.bit, is_sole=is_sole)
+
+
+def _may_be_tensor(value: Value) -> bool:
+    return isinstance(value, Unknown) and not value.is_no_tensor
+
+
+def _read_as_tensor(value: Value) -> Value:
+    is_made = isinstance(value, Unknown) and bool(value.device_taint or value.param_taint)
+    return as_tensor(value) if is_made and _may_be_tensor(value) else value  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: li
         return None
     given = (seen.receiver,) if how == "inverted" else seen.arguments.values()
     tensors = [tensor for value in given for part in _parts(value) for tensor in sole_tensors(part)]
-    made_of = {call for tensor in tensors for call in tensor.ufuncs}
+    made_of = frozenset[ast.Call]().union(*(tensor.ufuncs for tensor in tensors))
     calls = [each.call for each in ufuncs if each.call in made_of]
     if not made_of or len(calls) < len(made_of) or tensors[0].certainty == "possible":
         return None  # what another file has made is not told of here

@@ -169,18 +169,20 @@ class _Search:
         if isinstance(function, ast.Attribute) and id(function) in self._held:
             yield from self._method(call, name)
             return
-        is_of_library = (path_of(function) or "").partition(".")[0] in self._readers
         if name in NOT_READING and not waits(name):
             return
-        if is_of_library or name in PRINTING:
-            for argument in arguments_of(call):
-                for part in argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]:
-                    yield from self._read(part)
+        is_reader = name in PRINTING or (path_of(function) or "").partition(".")[0] in self._readers
+        for argument in arguments_of(call) if is_reader else ():
+            for part in getattr(argument, "elts", [argument]):
+                yield from self._read(part)
         is_of_tensor = isinstance(function, ast.Attribute) and torch_api.tensor_method(name) is not None
-        is_to_host = name == "to" and call not in self._copies and any(map(is_cpu_literal, arguments_of(call)))
-        is_plain = is_of_library or is_of_tensor or name in PRINTING
-        if waits(name) or name in BLOCKING or (name in PRINTING and call.args) or is_to_host or not is_plain:
+        if self._may_wait(call, name) or not (is_reader or is_of_tensor):
             yield None
+
+    def _may_wait(self, call: ast.Call, name: str) -> bool:
+        if name == "to":
+            return call not in self._copies and any(map(is_cpu_literal, arguments_of(call)))
+        return waits(name) or name in BLOCKING or (name in PRINTING and bool(call.args))
 
     def _method(self, call: ast.Call, name: str) -> Iterator[ast.expr | None]:
         """Yield what a method of the copy does."""

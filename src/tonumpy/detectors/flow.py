@@ -215,19 +215,20 @@ class _Flow(Effects):
         root, *steps = place
         return (*self._frames[-1].places.get(root, (f"{depth}:{root}",)), *steps)
 
+    def _may_enter(self, callee: Callee) -> bool:
+        is_within = callee.node is self.scopes[-1] or any(callee == each.callee for each in self._frames)
+        is_relevant = self.is_under_way or id(callee.node) in self._callees.relevant
+        return is_relevant and not is_within and len(self._frames) < _MAX_DEPTH
+
     def follow(self, call: ast.Call) -> References | None:
         callee = self._callees.meant(call, class_around(self.scopes))
-        if callee is None or not (self.is_under_way or id(callee.node) in self._callees.relevant):
-            return None
-        is_within = callee.node is self.scopes[-1] or any(callee == each.callee for each in self._frames)
-        if len(self._frames) == _MAX_DEPTH or is_within or self.place(call.func) in self.names:
+        if callee is None or not self._may_enter(callee) or self.place(call.func) in self.names:
             return None
         values = [(self.place(each), self.value(each)) for each in arguments_of(call)]
         if callee.takes_object and isinstance(call.func, ast.Attribute):
             values.insert(0, (self.place(call.func.value), self.refer(call.func.value)))
         given = given_to(parameter_names(callee.node.args), call, values)
-        names = (each for each in walk(callee.node) if isinstance(each, ast.Name))
-        bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        bound = _bound_in(callee.node)
         places = {name: place for name, (place, _) in given.items() if place is not None and name not in bound}
         prefix = f"{len(self._frames) + 1}:"
         for name, (_, held) in given.items():
@@ -366,3 +367,8 @@ def _is_container(value: ast.expr | None) -> bool:
     """True for a list, dict or the like that is made here."""
     made = (ast.Dict, ast.DictComp, ast.List, ast.Set, ast.ListComp, ast.SetComp)
     return isinstance(value, made) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKING_CONTAINERS)
+
+
+def _bound_in(function: ast.AST) -> set[str]:
+    names = (each for each in walk(function) if isinstance(each, ast.Name))
+    return {each.id for each in names if isinstance(each.ctx, ast.Store)}

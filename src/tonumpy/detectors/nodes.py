@@ -68,24 +68,25 @@ class Nodes:
     def arrays(self) -> Arrays:
         """The names that are given what a line makes by NumPy or `.numpy()`, or that are annotated as arrays."""
         source = self._source
-        modules = {
-            name
-            for statement in self.of(ast.Import)
-            for name, imported in imports_of(statement)
-            if imported.full_name == "numpy"
-        }
+        imported = (pair for statement in self.of(ast.Import) for pair in imports_of(statement))
+        modules = {name for name, each in imported if each.full_name == "numpy"}
         rows = {row for word in (CANDIDATE, *(f"{each}." for each in modules)) for row in source.rows_with(word)}
-        annotated = set(source.rows_with("ndarray"))  # a search of the whole text takes far longer
-        names = {name for row in annotated for name in _ANNOTATED.findall(source.line(row))}
-        attributes = set[str]()
-        for statement in self.of(ast.Assign, ast.AnnAssign) if rows else ():
-            value = statement.value
-            is_made = value is not None and not rows.isdisjoint(range(statement.lineno, value.end_lineno + 1))
-            if not is_made or (isinstance(value, ast.Call) and last_name(value.func) in _REDUCED):
-                continue
-            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
-                if isinstance(target, ast.Name):
-                    names.add(target.id)
-                elif isinstance(target, ast.Attribute):
-                    attributes.add(target.attr)
-        return Arrays(frozenset(names), frozenset(attributes), frozenset(modules))
+        annotated = map(source.line, set(source.rows_with("ndarray")))  # a search of the whole text takes far longer
+        names = {name for line in annotated for name in _ANNOTATED.findall(line)}
+        assigned = self.of(ast.Assign, ast.AnnAssign) if rows else ()
+        targets = [target for each in assigned if _makes_array(each, rows) for target in _targets(each)]
+        names.update(each.id for each in targets if isinstance(each, ast.Name))
+        attributes = frozenset(each.attr for each in targets if isinstance(each, ast.Attribute))
+        return Arrays(frozenset(names), attributes, frozenset(modules))
+
+
+def _makes_array(statement: ast.Assign | ast.AnnAssign, rows: set[int]) -> bool:
+    """True if an assignment stands in one of some rows, and reduces nothing to a number."""
+    value = statement.value
+    if value is None or rows.isdisjoint(range(statement.lineno, (value.end_lineno or 0) + 1)):
+        return False
+    return not (isinstance(value, ast.Call) and last_name(value.func) in _REDUCED)
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]

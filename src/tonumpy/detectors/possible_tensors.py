@@ -184,11 +184,7 @@ class PossibleTensors:
             node, around = scopes[depth - 1], scopes[:depth]
             if isinstance(node, ast.ClassDef) and depth < len(scopes):
                 continue
-            scope = self._scope(node)
-            if name not in scope.given and name not in scope.parameters and node not in self._searched:
-                self._searched.add(node)
-                for part in [each for each in node.body if not isinstance(each, SCOPES)]:  # type: ignore[attr-defined]
-                    scope.bind_within(part)
+            scope = self._scope_with(name, node)
             given: list[_Step] = [(each, around) for each in scope.given.get(name, ())]
             if name in scope.parameters:
                 of_callers = self._given(name, around, at_risk=at_risk)
@@ -198,6 +194,15 @@ class PossibleTensors:
             if name in scope.imported:
                 return []
         return self._written_elsewhere(name)
+
+    def _scope_with(self, name: str, node: ast.AST) -> _Scope:
+        """The bindings of a scope; those in its expressions too where nothing else binds a name."""
+        scope = self._scope(node)
+        if name not in scope.given and name not in scope.parameters and node not in self._searched:
+            self._searched.add(node)
+            for part in [each for each in node.body if not isinstance(each, SCOPES)]:  # type: ignore[attr-defined]
+                scope.bind_within(part)
+        return scope
 
     def _written_elsewhere(self, name: str) -> list[_Step]:
         if not self._has_globals:
@@ -218,27 +223,29 @@ class PossibleTensors:
         function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
         if not isinstance(function, FUNCTIONS) or name not in (names := parameter_names(function.args)):
             return open_  # of a lambda
-        annotation = self._scope(function).parameters[name].annotation
-        written = "" if annotation is None else ast.unparse(annotation)
+        written = _written(self._scope(function).parameters[name].annotation)
         if "Tensor" in written:
             return None
-        if annotation is not None and last_name(annotation) in _PLAIN_TYPES:
-            return []
         is_method = isinstance(around, ast.ClassDef)
-        if is_method and name in OBJECTS:
+        if (is_method and name in OBJECTS) or written.rpartition(".")[2] in _PLAIN_TYPES:
             return []
         if isinstance(around, ast.ClassDef) and function.name == "forward" and around.bases:
             return open_
         called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
         at = names.index(name) - (is_method and names[0] in OBJECTS)
+        found = self._given_by_calls(called, name, at)
+        return open_ if found is None or self._is_handed_on(called) else found
+
+    def _given_by_calls(self, called: str, name: str, at: int) -> list[_Step] | None:
+        """Return what the calls of a function give a parameter at a place; None where it is handed on."""
         found = self._made_by(name)  # a fixture of pytest
         for step in self._calls_of(called):
             call, where = step
             assert isinstance(call, ast.Call)
-            if last_name(call.func) != called:  # it is handed on
-                return open_
+            if last_name(call.func) != called:
+                return None
             found += [(each, where) for each in _given_in(call, name, at)]
-        return open_ if self._is_handed_on(called) else found
+        return found
 
     def _calls_of(self, name: str) -> list[_Step]:
         if name not in self._calls:
@@ -337,39 +344,68 @@ class PossibleTensors:
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if _gives_no_tensor(call, name, receiver) or self._is_plain(call.func, scopes):
             return []
-        given = [(each, scopes) for each in arguments_of(call)]
-        if name in _GIVING_GRAD or name.lower().endswith(_MODELS) or any(word in name for word in _FORMS):
+        if _is_risky(name):
             return None
         if receiver is not None and (name == "to" or name in ACCELERATORS):
             return [(receiver, scopes)] if at_risk and _stays(call, name) else None
-        root = (path_of(call.func) or "").partition(".")[0]
-        if (self._imported(root, scopes) or "").partition(".")[0] == "torch":
-            if name in _NO_TENSORS:
-                return []
-            return given if at_risk and not name[:1].isupper() and not _is_chosen(call) else None
+        given = [(each, scopes) for each in arguments_of(call)]
+        if self._is_of_torch(call, scopes):
+            is_open = not at_risk or name[:1].isupper() or _is_chosen(call)
+            return [] if name in _NO_TENSORS else None if is_open else given
+        return self._steps_of_own(name, receiver, given, scopes, at_risk=at_risk)
+
+    def _steps_of_own(
+        self, name: str, receiver: ast.expr | None, given: list[_Step], scopes: _Scopes, *, at_risk: bool
+    ) -> list[_Step] | None:
+        """The expressions that a call of some name gives, where no library's name says more."""
         if receiver is None and name in _PASSING:
             return given
-        classes = [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
+        classes = self._classes(name)
         if name[:1].isupper() or not name or classes:  # of torch's modules, as far as its bases show, or another file's
             is_open = at_risk and (not classes or any(each.bases for each in classes))
             return None if is_open else given
-        found = self._made_by(name)
-        if receiver is not None and (torch_api.is_of_tensors(name) or name in OF_CONTAINERS or name in _OF_MODULES):
-            if not at_risk and torch_api.is_of_tensors(name) and name not in OF_CONTAINERS and not _PUTTING.match(name):
-                return None
-            return [*found, (receiver, scopes)]
+        if receiver is not None and _is_method_of_tensors(name):
+            return [*self._made_by(name), (receiver, scopes)] if at_risk or not _makes_tensors(name) else None
+        return self._steps_of_function(name, scopes, is_method=receiver is not None, at_risk=at_risk)
+
+    def _is_of_torch(self, call: ast.Call, scopes: _Scopes) -> bool:
+        root = (path_of(call.func) or "").partition(".")[0]
+        return (self._imported(root, scopes) or "").partition(".")[0] == "torch"
+
+    def _classes(self, name: str) -> list[ast.ClassDef]:
+        return [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
+
+    def _steps_of_function(self, name: str, scopes: _Scopes, *, is_method: bool, at_risk: bool) -> list[_Step] | None:
+        """The expressions that a call of a function or method of some name may give."""
         if any(name in self._scope(each).parameters for each in scopes):
             return None  # somebody gives a function, or a module
-        stored = (
-            self._attributes.get(name, [])
-            if receiver is not None
-            else self._steps_of_name(name, scopes, at_risk=at_risk)
-        )
-        if receiver is not None and any(isinstance(each, ast.Name) for each, _ in stored or ()):
+        if is_method:
+            stored: list[_Step] | None = self._attributes.get(name, [])
+        else:
+            stored = self._steps_of_name(name, scopes, at_risk=at_risk)
+        if stored is None or (is_method and any(isinstance(each, ast.Name) for each, _ in stored)):
             return None  # the same, kept by a constructor
-        if any(isinstance(each, ast.Call) and (last_name(each.func) or "")[:1].isupper() for each, _ in stored or ()):
+        if any(isinstance(each, ast.Call) and (last_name(each.func) or "")[:1].isupper() for each, _ in stored):
             return None  # an object is called, as modules are
-        return None if stored is None else found + stored
+        return [*self._made_by(name), *stored]
+
+
+def _written(annotation: ast.expr | None) -> str:
+    return "" if annotation is None else ast.unparse(annotation)
+
+
+def _is_risky(name: str) -> bool:
+    """True for a function whose result requires grad, as far as its name tells, or has what NumPy lacks."""
+    return name in _GIVING_GRAD or name.lower().endswith(_MODELS) or any(word in name for word in _FORMS)
+
+
+def _is_method_of_tensors(name: str) -> bool:
+    return torch_api.is_of_tensors(name) or name in OF_CONTAINERS or name in _OF_MODULES
+
+
+def _makes_tensors(name: str) -> bool:
+    """True if no object but a tensor has a method of this name."""
+    return torch_api.is_of_tensors(name) and name not in OF_CONTAINERS and not _PUTTING.match(name)
 
 
 def _number_in(statement: ast.stmt) -> ast.expr | None:

@@ -140,15 +140,16 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         return None
     certainty, (cpu, grad) = kind
     evidence = evidence_in(seen.receiver) | seen.evidence
+    spot = Spot(module.filename, candidate.call.lineno, module.disabled_habits)
     for habit, message, believes_cpu, believes_grad in _habits(module, cpu_only, candidate, seen, cpu, grad):
-        basis = Spot(module.filename, candidate.call.lineno, module.disabled_habits).habit(habit, message)
-        if basis is not None and believes_cpu and cpu is None:
+        if (basis := spot.habit(habit, message)) is None:
+            continue
+        if believes_cpu and cpu is None:
             cpu, evidence = True, evidence | basis.about("device")
-        if basis is not None and believes_grad and grad is None:
+        if believes_grad and grad is None:
             grad, evidence = False, evidence | basis.about("grad")
     chain = _with_own_data(chain_of(candidate.receiver), seen)
-    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
-    tensor = values[0] if len(values) == 1 and isinstance(values[0], Tensor) else Tensor()
+    tensor = _sole_tensor(seen.receiver)
     is_of_tensor = None
     if chain.detach is not None and chain.detach.role is Role.DATA:
         is_of_tensor = _is_tensor(dict(seen.links).get(id(chain.detach.base)))
@@ -170,6 +171,12 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         evidence=evidence,
         is_brought_back=brings_back(chain, dict(seen.links)),
     )
+
+
+def _sole_tensor(receiver: Value) -> Tensor:
+    """The tensor that a receiver is, numbers aside; one of which nothing is known where it may be something else."""
+    values = [each for each in members(receiver) if not isinstance(each, (NonTensor, Constant))]
+    return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else Tensor()
 
 
 def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
@@ -202,32 +209,40 @@ def _habits(
 ) -> list[tuple[str, str, bool, bool]]:
     """The habits that apply to a place: identifier, words, whether they speak of the device, and of the grad."""
     found: list[tuple[str, str, bool, bool]] = []
-    taint = max_device_taint(members(seen.receiver))
-    if cpu is None and taint < DeviceTaint.CHOSEN:
-        detaches = chain_of(candidate.receiver).detach is not None or "grad" in words_of_chain(candidate.receiver)
-        if cpu_only.runs(candidate.scopes, detaches=detaches):
-            found.append(("program-on-cpu", "this program or test uses no device but the CPU", True, False))
+    taint, is_of_model = max_device_taint(members(seen.receiver)), have_param_taint(members(seen.receiver))
+    is_open, is_sent = cpu is None, taint is not DeviceTaint.NONE
+    if is_open and taint < DeviceTaint.CHOSEN and _is_run_on_cpu(cpu_only, candidate):
+        found.append(("program-on-cpu", "this program or test uses no device but the CPU", True, False))
     if grad is None and cpu_only.has_raised(candidate.scopes):
         found.append(("passed-test", "the test passed, so this did not raise", False, True))
-    is_of_model = have_param_taint(members(seen.receiver))
-    if (
-        grad is None
-        and not is_of_model
-        and has_been_made(module, candidate.call, candidate.statement, candidate.scopes)
-    ):
+    elif grad is None and not is_of_model and _has_run(module, candidate):
         found.append(("cell-that-ran", "the cell has run, so this did not raise", False, True))
-    if (
-        taint is DeviceTaint.NONE
-        and any(is_named("data-package", name.lower()) for name in module.use.names_around)
-        and not module.use.is_script
-    ):
+    if not is_sent and _is_of_data_package(module):
         message = "a package that prepares data has no model or GPU yet"
         found.append(("data-package", message, not _is_tensor_of_user(candidate, seen), not is_of_model))
-    if cpu is None and taint is DeviceTaint.NONE and _is_given_in_test(module, candidate, seen):
+    if is_open and not is_sent and _is_given_in_test(module, candidate, seen):
         found.append(("test-parameter", "the test makes its own tensors and names no device", True, False))
-    if cpu is None and (grad is False or any(each[3] for each in found)) and _is_given_label(candidate, seen):
+    if is_open and (grad is False or _believe_no_grad(found)) and _is_given_label(candidate, seen):
         found.append(("label-name", "labels are kept on the CPU", True, False))
     return found
+
+
+def _believe_no_grad(habits: list[tuple[str, str, bool, bool]]) -> bool:
+    return any(believes_grad for *_, believes_grad in habits)
+
+
+def _is_run_on_cpu(cpu_only: CpuOnly, candidate: Candidate) -> bool:
+    detaches = chain_of(candidate.receiver).detach is not None or "grad" in words_of_chain(candidate.receiver)
+    return cpu_only.runs(candidate.scopes, detaches=detaches)
+
+
+def _has_run(module: Module, candidate: Candidate) -> bool:
+    return has_been_made(module, candidate.call, candidate.statement, candidate.scopes)
+
+
+def _is_of_data_package(module: Module) -> bool:
+    around = module.use.names_around
+    return not module.use.is_script and any(is_named("data-package", name.lower()) for name in around)
 
 
 def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tonumpy.detectors.consumers import Consumer, Refusal, consumer_of, converting_arguments, library_of, methods_named
 from tonumpy.engine.names.bindings import root_name
@@ -109,28 +110,34 @@ def masked_by(node: ast.expr) -> ast.expr:
 
 def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
     """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return any(may_be_a_tensor(item, names) for item in node.elts)
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-        return may_be_a_tensor(node.elt, names)
-    if isinstance(node, ast.Dict):
-        return any(may_be_a_tensor(value, names) for value in node.values)
-    if isinstance(node, ast.DictComp):
-        return may_be_a_tensor(node.value, names)
-    if isinstance(node, ast.BinOp):
-        while isinstance(node, ast.BinOp):  # a long sum leans to the left
-            if may_be_a_tensor(node.right, names):
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        parts_of = _PARTS.get(type(each))
+        if parts_of is not None:
+            waiting += parts_of(each)
+        elif isinstance(each, ast.Call):
+            if _may_give_a_tensor(each, names):
                 return True
-            node = node.left
-        return may_be_a_tensor(node, names)  # `[x] * 3`
-    if isinstance(node, ast.UnaryOp):
-        return may_be_a_tensor(node.operand, names)
-    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "size"):
+        elif isinstance(each, _MAY_HOLD) and getattr(each, "attr", "") not in ("shape", "dtype", "size"):
+            return True
+    return False
+
+
+_PARTS: dict[type[ast.expr], Callable[[Any], list[ast.expr]]] = {
+    **dict.fromkeys((ast.List, ast.Tuple), lambda node: node.elts),
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp), lambda node: [node.elt]),
+    ast.Dict: lambda node: node.values,
+    ast.DictComp: lambda node: [node.value],
+    ast.BinOp: lambda node: [node.left, node.right],  # `[x] * 3`
+    ast.UnaryOp: lambda node: [node.operand],
+}
+_MAY_HOLD = (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr)
+
+
+def _may_give_a_tensor(call: ast.Call, names: Names) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("numpy", "item", "tolist", "size"):
         return False
-    if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "item", "tolist", "size"):
-            return False
-        root = root_name(node)
-        is_given = names.get(root or "", "torch").partition(".")[0] == "torch"  # and not what such a library gives
-        return is_given and root not in _PLAIN_CALLS
-    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp, ast.BoolOp, ast.Await, ast.NamedExpr))
+    root = root_name(call)
+    is_given = names.get(root or "", "torch").partition(".")[0] == "torch"  # and not what such a library gives
+    return is_given and root not in _PLAIN_CALLS

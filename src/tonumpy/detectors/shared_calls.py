@@ -90,4 +90,4 @@ def _copies(link: Link, base: Value | None) -> bool:
     if operator is None or "out" in named:
         return False
     outputs = [output for result in operator.results for output in result.outputs]
-    return bool(outputs) and all(output.kind == "tensor" and output.memory == "new" for output in outputs)
+    return {(output.kind, output.memory) for output in outputs} == {("tensor", "new")}

@@ -20,7 +20,7 @@ from tonumpy.text.names import last_name
 KIND = "memory"
 
 # What torch makes of an array.
-_MADE = Facts("tensor", True, False, False, None, None, None, True, False)
+_MADE = Facts("tensor", True, False, False, is_sole=True)
 
 
 def find(search: Search) -> list[SharedMemory]:

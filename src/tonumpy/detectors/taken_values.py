@@ -98,12 +98,7 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     library = _library_of(receiver)
     if isinstance(receiver, Symbol):
-        full_name = f"{receiver.name}.{name}" if name else receiver.name
-        library, _, function = full_name.partition(".")
-        if full_name in OF_AXES and (len(call.args) > 1 or any(each.arg == "axis" for each in call.keywords)):
-            return
-        ending = ENDING if function in WRITERS_OF_TEXT else ""  # others are no sites
-        yield from _by_place(site, call, seen, library, table().functions.get(full_name + ending, ()))
+        yield from _in_function(site, call, seen, f"{receiver.name}.{name}" if name else receiver.name)
     elif _is_counter(receiver) and name == "update":
         yield from _by_place(site, call, seen, "collections", table().functions["collections.Counter"])
     elif not seen.arguments.positional or not call.args:
@@ -117,6 +112,16 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
         of_pairs = _outcomes("builtins", f"a.{name}((t, 1))") or _outcomes("builtins", f"a.{name}(t, 1)")
         is_put = name in ("add", "discard", "setdefault")
         yield from _as_key(site, call.args[0], seen.arguments.positional[0], outcomes, of_pairs, is_put=is_put)
+
+
+def _in_function(
+    site: Site | OperationSite, call: ast.Call, seen: Observation, full_name: str
+) -> Iterator[TakenTensor]:
+    library, _, function = full_name.partition(".")
+    has_axis = len(call.args) > 1 or any(each.arg == "axis" for each in call.keywords)
+    if full_name not in OF_AXES or not has_axis:
+        ending = ENDING if function in WRITERS_OF_TEXT else ""  # others are no sites
+        yield from _by_place(site, call, seen, library, table().functions.get(full_name + ending, ()))
 
 
 def _as_key(
@@ -200,17 +205,16 @@ def _made(
     is_put: bool = False,
     is_part: bool = False,
 ) -> Iterator[TakenTensor]:
-    """True if a tensor is given for which the table has an outcome that nobody means."""
-    held = _given(value) if outcomes else None
-    if held is None and outcomes and library in WRITERS_OF_JSON:
-        held = _given_deep(value)
+    """Yield what is found where a tensor is given for which the table has an outcome that nobody means."""
+    if not outcomes:
+        return
+    held = _given(value) or (_given_deep(value) if library in WRITERS_OF_JSON else None)
     word = "" if held is None else _word(held, outcomes)
     if held is None or not word or _is_meant(held, word, library):
         return
     tensor = held.tensor
     is_whole = held.given == "number" and tensor.dimensions is None and library not in _OF_ONE
-    tuples = (each for each in walk(site.call) if isinstance(each, ast.Tuple))
-    is_of_tuple = is_part and not any(node in each.elts for each in tuples)
+    is_of_tuple = is_part and not _stands_in_tuple(node, site.call)
     yield TakenTensor(
         site=site,
         certainty=tensor.certainty,
@@ -228,6 +232,10 @@ def _made(
         is_not=is_not,
         of_items="tuple" if is_of_tuple else _HELD_IN.get(held.given),
     )
+
+
+def _stands_in_tuple(node: ast.expr, call: ast.AST) -> bool:
+    return any(node in each.elts for each in walk(call) if isinstance(each, ast.Tuple))
 
 
 def _word(held: _Given, outcomes: dict[str, str]) -> str:

@@ -143,10 +143,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
     short = name.rpartition(".")[2]
     if short in IMPORTING and isinstance(given := arguments.get(0, "name"), Constant):
         return frame.analysis.names.import_value(frame.module, Import(str(given.value), 0, None))
-    if root == "torch" and rest:
-        result = _call_torch(frame, name, short, arguments)
-        if result is not None:
-            return result
+    if root == "torch" and rest and (made := _call_torch(frame, name, short, arguments)) is not None:
+        return made
     if root in ("typing", "typing_extensions") and (made := _call_typing(frame, name, arguments)) is not None:
         return made
     if name in KEPT_CALLS:
@@ -155,9 +153,8 @@ def call_symbol(frame: Frame, name: str, arguments: Arguments) -> Value:
         return containers.call_collection(frame, rest, arguments)
     if gives_plain_values(name):
         return _made_by_plain_library(name, arguments)
-    if short[:1].isupper() and not name.startswith("torch.ops."):
-        return library.construct(frame, name, arguments)
-    return frame.fresh(Reason.CALL)
+    is_class = short[:1].isupper() and not name.startswith("torch.ops.")
+    return library.construct(frame, name, arguments) if is_class else frame.fresh(Reason.CALL)
 
 
 def _call_typing(frame: Frame, name: str, arguments: Arguments) -> Value | None:

@@ -60,15 +60,19 @@ def grad_mode_of(frame: Frame, node: ast.expr) -> str:
     name = last_name(function)
     value = frame.lookup(function.id) if isinstance(function, ast.Name) else None
     if isinstance(value, LibraryObject):  # `context = torch.no_grad()`
-        short, held = value.name.rpartition(".")[2], value.arguments
-        first = held.positional[0] if held is not None and held.positional else None
-        return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
+        return _mode_of_object(value)
     if isinstance(value, Symbol):
         name = value.name.rpartition(".")[2]
     if name not in GRAD_CONTEXTS or isinstance(value, (Function, Class, BoundMethod)):
         return "unchanged"
     given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
     return _mode(name, frame.value(given[0]) if given else None)
+
+
+def _mode_of_object(context: LibraryObject) -> str:
+    short, held = context.name.rpartition(".")[2], context.arguments
+    first = held.positional[0] if held is not None and held.positional else None
+    return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
 
 
 def _mode(name: str, given: Value | None) -> str:

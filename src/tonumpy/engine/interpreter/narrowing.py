@@ -130,7 +130,7 @@ def classes_asked(frame: Frame, node: ast.expr) -> list[Value]:
 
 def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value], *, holds: bool) -> None:
     """Keep the members of a value that are, or are not, of some classes."""
-    of_tensors = any(isinstance(each, Symbol) and each.name == "torch.Tensor" for each in classes)
+    of_tensors = Symbol("torch.Tensor") in classes
     kept: list[Value] = []
     for member in members(value):
         verdicts = [is_instance(frame, member, cls) for cls in classes]
@@ -142,7 +142,7 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
             is_open = of_tensors and isinstance(member, Unknown)
             kept.append(member._replace(is_no_tensor=True) if is_open else member)  # type: ignore[call-arg]
     if not kept and holds:
-        kept = [frame.analysis.parameters.value_of_class(each) for each in classes]
+        kept = list(map(frame.analysis.parameters.value_of_class, classes))
     elif not kept and of_tensors:
         kept = [NonTensor("what no tensor is")]
     _keep(frame, path, kept)
@@ -335,14 +335,19 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
             parts = [constant_test(frame, part) for part in test.values]
             undecided = None if None in parts else not decisive
             return decisive if decisive in parts else undecided
-        case ast.Call() if last_name(test.func) in ASKS_FOR_GRAD_MODE:
-            value = frame.value(test)
-            return value.value if isinstance(value, Constant) else None
-        case ast.Call(args=[_, *_]) if frame.seen is None and last_name(test.func) in ("isinstance", "is_tensor"):
-            return _decided_by_class(frame, test)
+        case ast.Call():
+            return _truth_of_call(frame, test)
         case ast.Compare(ops=[_]):
             return _compared(frame, test)
     return None
+
+
+def _truth_of_call(frame: Frame, test: ast.Call) -> bool | None:
+    if last_name(test.func) in ASKS_FOR_GRAD_MODE:
+        value = frame.value(test)
+        return value.value if isinstance(value, Constant) else None
+    is_of_class = test.args and last_name(test.func) in ("isinstance", "is_tensor")
+    return _decided_by_class(frame, test) if is_of_class and frame.seen is None else None
 
 
 def _truth_of_name(frame: Frame, name: str) -> bool | None:

@@ -31,6 +31,7 @@ from tonumpy.engine.values.value_facts import (
 from tonumpy.engine.values.values import (
     NOTHING,
     Arguments,
+    Class,
     DeviceTaint,
     Function,
     Instance,
@@ -161,9 +162,7 @@ class Callers:
             if record is None:
                 continue
             called_on, arguments, mode = record
-            receiver = None
-            if has_receiver and function.owner is not None:
-                receiver = called_on if isinstance(called_on, Instance) else Instance(function.owner)
+            receiver = _receiver(called_on, function.owner) if has_receiver else None
             for key, value in parameters.bound(function, receiver, arguments).items():
                 joined[key] = join(joined.get(key, NOTHING), value)
                 if is_at_risk(value, mode):
@@ -236,6 +235,11 @@ def called_at(function: Function, module: Module, site: Site) -> AllEvidence:
     return frozenset(
         Evidence(Strength.CALLERS, about, name, "called here", module.filename, row) for about in ("device", "grad")
     )
+
+
+def _receiver(called_on: Value, owner: Class | None) -> Instance | None:
+    made = None if owner is None else Instance(owner)
+    return called_on if made is not None and isinstance(called_on, Instance) else made
 
 
 def _name_called(scopes: tuple[ast.AST, ...]) -> str:

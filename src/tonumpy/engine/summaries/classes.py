@@ -343,17 +343,16 @@ class Classes:
             is_registered = value.requires_grad is True or self._is_held(instance.cls, name)
             if not self.is_module(instance.cls) or not is_registered:
                 return value
-            if instance.dtype is not None and (value.requires_grad or is_real(value.dtype)):
-                value = value._replace(dtype=instance.dtype)
-        elif isinstance(value, (Instance, LibraryObject)):
-            if not (self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])):
-                return value
-            if not self.is_module(instance.cls):
-                return value if value.on_cpu is False or value.device_taint else value._replace(on_cpu=None)
-            value = value._replace(dtype=instance.dtype or value.dtype)
-        else:
+            is_cast = instance.dtype is not None and (value.requires_grad or is_real(value.dtype))
+            return _moved_with(instance, value._replace(dtype=instance.dtype) if is_cast else value)
+        if not isinstance(value, (Instance, LibraryObject)) or not self._holds_parameters(value):
             return value
-        return _moved_with(instance, value)
+        if self.is_module(instance.cls):
+            return _moved_with(instance, value._replace(dtype=instance.dtype or value.dtype))
+        return value if value.on_cpu is False or value.device_taint else value._replace(on_cpu=None)
+
+    def _holds_parameters(self, value: Instance | LibraryObject) -> bool:
+        return self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])
 
     def _is_held(self, cls: Class, name: str) -> bool:
         for each in self.ancestors(cls):
