@@ -97,9 +97,9 @@ def _by_call(frame: Frame, test: ast.Call, *, holds: bool) -> None:
     owner = test.func.value if isinstance(test.func, ast.Attribute) else None
     match last_name(test.func), test.args:
         case "isinstance" | "issubclass", [subject, classes]:
-            _by_classes(frame, subject, classes_asked(frame, classes), holds=holds)
+            _by_classes(frame, subject, classes, holds=holds)
         case "is_tensor" | "is_torch_tensor", [subject]:
-            _by_classes(frame, subject, [Symbol("torch.Tensor")], holds=holds)
+            _by_classes(frame, subject, None, holds=holds)
         case "hasattr", [subject, ast.Constant(str() as name)]:
             _by_hasattr(frame, subject, name, holds=holds)
         case "is_complex", _ if holds and owner is not None:
@@ -112,9 +112,11 @@ def _by_call(frame: Frame, test: ast.Call, *, holds: bool) -> None:
                 frame.refine(path, with_facts(value, requires_grad=False))
 
 
-def _by_classes(frame: Frame, subject: ast.expr, classes: list[Value], *, holds: bool) -> None:
+def _by_classes(frame: Frame, subject: ast.expr, asked: ast.expr | None, *, holds: bool) -> None:
+    """Narrow to the classes that are asked for; to torch.Tensor where the function says that."""
     path, value = _subject(frame, subject)
     if path is not None:
+        classes: list[Value] = [Symbol("torch.Tensor")] if asked is None else classes_asked(frame, asked)
         narrow_to_classes(frame, path, value, classes, holds=holds)
 
 
@@ -259,7 +261,7 @@ def _by_comparison(frame: Frame, test: ast.Compare, *, holds: bool) -> None:
     elif isinstance(right, ast.Constant) and right.value is None:
         _by_none(frame, left, is_none=is_one)
     elif isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
-        _by_classes(frame, left.args[0], classes_asked(frame, right), holds=is_one)
+        _by_classes(frame, left.args[0], right, holds=is_one)
     else:
         if is_one and isinstance(right, ast.Constant):
             _by_text(frame, left, right.value)
@@ -289,10 +291,12 @@ def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one:
         _by_dtype(frame, left.value, [dtype_of(frame.value(each)) for each in choices], is_one=is_one)
         return
     path, value = _subject(frame, _tensor_of_device(left))
+    if path is None:
+        return
     kinds = {cpu_of_device(frame.value(each)) for each in choices}
     is_cpu = kinds.pop() if len(kinds) == 1 else None
     is_named = any(isinstance(each, ast.Constant) and each.value == "cuda" for each in choices)
-    if path is not None and is_cpu is not None and (is_one or is_cpu or is_named):
+    if is_cpu is not None and (is_one or is_cpu or is_named):
         frame.refine(path, with_facts(value, on_cpu=is_cpu is is_one))
 
 
