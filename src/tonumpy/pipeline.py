@@ -198,19 +198,25 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
     """Judges `# noqa` comments by the findings of all other rules."""
     of_comments = tuple(rule.code for rule in rules)
     suppressed = _suppressed(of_comments, source, settings, project)
-    for line, comment in ((line, comment) for line in lines_of(source) or () for comment in line.comments):
+    for line in lines_of(source) or ():
         at, stop = bisect_left(suppressed, (line.rows[0],)), bisect_left(suppressed, (line.rows[1] + 1,))
         used = {code for _, code in suppressed[at:stop]}
-        ours = (code for code in comment.codes if code.code.startswith(OUR_CODES) and code.code not in of_comments)
-        unused = [code for code in ours if not any(each.startswith(code.code) for each in used)]
-        written = [source.text[code.start : code.end] for code in unused]
-        for rule in rules:
-            message = rule.check(written)
-            if message is not None:
-                edits = removal(source, comment, [code.code for code in unused])
-                place = source.position_at(comment.start), source.position_at(comment.end)
-                fix = Fix("safe", f"Remove `{', '.join(written)}`", edits)
-                yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
+        for comment in line.comments:
+            unused = [code for code in comment.codes if _is_unused(code.code, of_comments, used)]
+            written = [source.text[code.start : code.end] for code in unused]
+            for rule in rules:
+                message = rule.check(written)
+                if message is not None:
+                    edits = removal(source, comment, [code.code for code in unused])
+                    place = source.position_at(comment.start), source.position_at(comment.end)
+                    fix = Fix("safe", f"Remove `{', '.join(written)}`", edits)
+                    yield Judgement(Finding(source.filename, rule.code, message, *place, fix), None, ())
+
+
+def _is_unused(code: str, of_comments: tuple[str, ...], used: set[str]) -> bool:
+    """True if a code is ours and stands for no finding that a comment suppresses."""
+    is_ours = code.startswith(OUR_CODES) and code not in of_comments
+    return is_ours and not any(each.startswith(code) for each in used)
 
 
 def _suppressed(
