@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Mapping as Dict
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -22,22 +20,9 @@ from tonumpy.engine.knowledge.chains import Chain, chain_of
 from tonumpy.engine.names.bindings import imports_among
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import Observations, observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import item_handed_on
 from tonumpy.engine.values.value_facts import evidence_in, have_param_taint, members
-from tonumpy.engine.values.values import (
-    NONE,
-    Arguments,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    OtherFramework,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-    is_number,
-)
 from tonumpy.facts import Certainty, Fact
 from tonumpy.text.candidates import OperationSite, ReturnSite, Scope, Site, handed_over
 from tonumpy.text.names import path_of
@@ -50,7 +35,7 @@ KIND = "arguments"
 _Made = TypeVar("_Made", bound=ImplicitConversion)
 
 # What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
-Given = tuple[ast.expr, Value, "Container | None", Refusal]
+Given = tuple[ast.expr, v.Value, "Container | None", Refusal]
 
 
 class Facts(NamedTuple):
@@ -81,7 +66,7 @@ def find(search: Search) -> list[ArgumentConversion]:
 
 
 def _found(
-    module: Module, sites: Items[Site | ReturnSite], observed: Observations, own: OwnSinks | None
+    module: Module, sites: Sequence[Site | ReturnSite], observed: Observations, own: OwnSinks | None
 ) -> list[ArgumentConversion]:
     found = []
     for site in sites:
@@ -120,7 +105,7 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
 def _may_keep_value(given: Given) -> bool:
     """True if what stands beside an array leaves the result as it is: where a tensor there changes it, none does."""
     _, value, _, refusal = given
-    return refusal.keeps_value or not any(isinstance(each, (Tensor, Unknown)) for each in members(value))
+    return refusal.keeps_value or not any(isinstance(each, (v.Tensor, v.Unknown)) for each in members(value))
 
 
 def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[Consumer | None, Iterable[Given]]:
@@ -149,7 +134,7 @@ def refused(
     site: Site | OperationSite,
     function: str,
     node: ast.expr,
-    value: Value,
+    value: v.Value,
     facts: Facts,
     refusal: Refusal,
     seen: Observation,
@@ -185,26 +170,26 @@ def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ArgumentConvers
             yield made_of(ArgumentConversion, site, function, node, facts, seen, value, **more)
 
 
-def _given(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
+def _given(call: ast.Call, consumer: Consumer, arguments: v.Arguments) -> Iterator[Given]:
     for argument in converting_arguments(call, consumer):
         yield from tensors_in(argument, value_given(arguments, argument))
 
 
-def _handed_on(call: ast.Call, consumer: Consumer, arguments: Arguments) -> Iterator[Given]:
+def _handed_on(call: ast.Call, consumer: Consumer, arguments: v.Arguments) -> Iterator[Given]:
     """Return what `map(np.asarray, xs)` converts: each item, or what is in each."""
     for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
         item = item_handed_on(value)
         for parameter in consumer.parameters:
             if parameter.position in (position, -1):
-                if isinstance(item, Sequence) and "items" in parameter.takes:
+                if isinstance(item, v.Sequence) and "items" in parameter.takes:
                     yield node, item.element, "list", parameter.takes["items"]
-                elif not isinstance(item, (Sequence, Mapping)) and "tensor" in parameter.takes:
+                elif not isinstance(item, (v.Sequence, v.Mapping)) and "tensor" in parameter.takes:
                     yield node, item, "list", parameter.takes["tensor"]
 
 
-def _consumer_handed_over(arguments: Arguments) -> Consumer | None:
+def _consumer_handed_over(arguments: v.Arguments) -> Consumer | None:
     first = arguments.positional[0] if arguments.positional else None
-    library, _, name = first.name.rpartition(".") if isinstance(first, Symbol) else ("", "", "")
+    library, _, name = first.name.rpartition(".") if isinstance(first, v.Symbol) else ("", "", "")
     return consumer_of(library, name)
 
 
@@ -215,7 +200,7 @@ def made_of(
     node: ast.expr,
     facts: Facts,
     seen: Observation,
-    value: Value,
+    value: v.Value,
     **more: object,
 ) -> _Made:
     """The conversion of one tensor, of a class; `more` is what that class has besides."""
@@ -252,21 +237,21 @@ def consumer_at(site: Site, seen: Observation) -> Consumer | None:
     return _consumer(site, seen.receiver)
 
 
-def _consumer(site: Site, receiver: Value) -> Consumer | None:
+def _consumer(site: Site, receiver: v.Value) -> Consumer | None:
     """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
     call = site.call
-    if isinstance(receiver, OtherFramework):  # whose own values are none of torch's, but which converts them
+    if isinstance(receiver, v.OtherFramework):  # whose own values are none of torch's, but which converts them
         library, _, name = _imported_name(call.func, site.scopes).rpartition(".")
         found = consumer_of(library, name) if library.partition(".")[0] == receiver.root else None
         if found is None and isinstance(call.func, ast.Attribute):
             return consumer_of(f"{receiver.root}.", call.func.attr)  # of an object of its own
         return found
     if not isinstance(call.func, ast.Attribute):
-        if isinstance(receiver, LibraryObject):
+        if isinstance(receiver, v.LibraryObject):
             return consumer_of(made, "__call__") if (made := made_by(receiver)) else None
-        library, _, name = receiver.name.rpartition(".") if isinstance(receiver, Symbol) else ("", "", "")
+        library, _, name = receiver.name.rpartition(".") if isinstance(receiver, v.Symbol) else ("", "", "")
         return consumer_of(library, name)
-    if isinstance(receiver, Symbol):
+    if isinstance(receiver, v.Symbol):
         return consumer_of(receiver.name, call.func.attr)
     for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
         name = made_by(each)
@@ -286,15 +271,15 @@ def _imported_name(node: ast.expr, scopes: tuple[Scope, ...]) -> str:
     return ""
 
 
-def made_by(value: Value) -> str:
+def made_by(value: v.Value) -> str:
     """The function or class that gave an object, nothing of objects that no table knows."""
-    if isinstance(value, NonTensor):
+    if isinstance(value, v.NonTensor):
         return value.what
-    name = value.name if isinstance(value, LibraryObject) else ""
+    name = value.name if isinstance(value, v.LibraryObject) else ""
     return name if name.partition(".")[0] in CONSUMERS else ""
 
 
-def value_given(arguments: Arguments, argument: Argument) -> Value | None:
+def value_given(arguments: v.Arguments, argument: Argument) -> v.Value | None:
     """The value of an argument."""
     if argument.name is not None:
         return arguments.named_value(argument.name)
@@ -302,16 +287,16 @@ def value_given(arguments: Arguments, argument: Argument) -> Value | None:
     return arguments.positional[argument.position] if argument.position < len(arguments.positional) else None
 
 
-def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
+def tensors_in(argument: Argument, value: v.Value | None) -> Iterator[Given]:
     """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
     node = argument.node
     if value is None:
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, v.Mapping):
         if "values" in argument.takes:
             yield from _in_dict(node, value, argument.takes["values"])
         return
-    if not isinstance(value, Sequence):
+    if not isinstance(value, v.Sequence):
         if "tensor" in argument.takes:
             yield node, value, None, argument.takes["tensor"]
         return
@@ -328,7 +313,7 @@ def tensors_in(argument: Argument, value: Value | None) -> Iterator[Given]:
         yield node, value.element, "list", refusal
 
 
-def _in_records(node: ast.expr, value: Sequence, takes: Dict[str, Refusal]) -> Iterator[Given]:
+def _in_records(node: ast.expr, value: v.Sequence, takes: Mapping[str, Refusal]) -> Iterator[Given]:
     """Yield what stands in the dicts of a list under each key, or under one, itself or in a list."""
     for way, refusal in takes.items():
         kind, _, key = way.partition(".")
@@ -339,17 +324,17 @@ def _in_records(node: ast.expr, value: Sequence, takes: Dict[str, Refusal]) -> I
         else:
             pairs = [(node.elt if isinstance(node, (ast.ListComp, ast.GeneratorExp)) else node, value.element)]
         for part, each in pairs:
-            if isinstance(each, Mapping):
+            if isinstance(each, v.Mapping):
                 yield from _in_dict(part, each, refusal, key)
 
 
-def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal, wanted: str = "") -> Iterator[Given]:
+def _in_dict(node: ast.expr, value: v.Mapping, refusal: Refusal, wanted: str = "") -> Iterator[Given]:
     """`wanted`: the one key that counts."""
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and wanted in ("", key.value):
                 held = value.get(key.value)
-                if wanted and isinstance(held, Sequence):
+                if wanted and isinstance(held, v.Sequence):
                     yield part, held.element, "list", refusal
                 else:
                     yield part, held, None, refusal
@@ -357,7 +342,7 @@ def _in_dict(node: ast.expr, value: Mapping, refusal: Refusal, wanted: str = "")
         yield node.value, value.other, None, refusal
     else:
         for each in [value.get(wanted)] if wanted else value.values():
-            yield node, each.element if isinstance(each, Sequence) else each, "dict", refusal
+            yield node, each.element if isinstance(each, v.Sequence) else each, "dict", refusal
 
 
 def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
@@ -376,7 +361,7 @@ def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
     return facts if "s" in refusal.sorts else facts._replace(layout=None)
 
 
-def facts_of(value: Value) -> Facts | None:
+def facts_of(value: v.Value) -> Facts | None:
     """Return what is known of a value that is a tensor whatever path led here, or at least on those that matter; else
     None.
 
@@ -385,27 +370,27 @@ def facts_of(value: Value) -> Facts | None:
     out of a model reads as a tensor, whatever else is unknown of it.
     """
     value = _read_as_tensor(value)
-    tensors = [member for member in members(value) if isinstance(member, Tensor)]
+    tensors = [member for member in members(value) if isinstance(member, v.Tensor)]
     if len(tensors) != 1:
         return None
     (tensor,) = tensors
     learns, is_sent = have_param_taint(tensors), bool(tensor.device_taint)
-    others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
+    others = [each for each in members(value) if not isinstance(each, v.Tensor) and not v.is_number(each)]
     if learns or is_sent:
-        others = [each for each in others if each != NONE]  # what stands there until a hook has put something there
+        others = [each for each in others if each != v.NONE]  # what stands there until a hook has put something there
         if others and all(map(_may_be_tensor, others)):
             return Facts("likely", None, is_sent, None, param_taint=learns)
     if others:
         return None
     facts = Facts(tensor.certainty, tensor.on_cpu, is_sent, tensor.requires_grad, param_taint=learns)
-    is_sole = isinstance(value, Tensor)
+    is_sole = isinstance(value, v.Tensor)
     return facts._replace(dtype=tensor.dtype, layout=tensor.layout, bit=tensor.bit, is_sole=is_sole)
 
 
-def _may_be_tensor(value: Value) -> bool:
-    return isinstance(value, Unknown) and not value.is_no_tensor
+def _may_be_tensor(value: v.Value) -> bool:
+    return isinstance(value, v.Unknown) and not value.is_no_tensor
 
 
-def _read_as_tensor(value: Value) -> Value:
-    is_made = isinstance(value, Unknown) and bool(value.device_taint or value.param_taint)
+def _read_as_tensor(value: v.Value) -> v.Value:
+    is_made = isinstance(value, v.Unknown) and bool(value.device_taint or value.param_taint)
     return as_tensor(value) if is_made and _may_be_tensor(value) else value  # type: ignore[arg-type]

@@ -14,8 +14,8 @@ from tonumpy.engine.interpreter.ufuncs import UFUNCS, sole_tensors
 from tonumpy.engine.names.bindings import full_names, in_full
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.value_facts import members
-from tonumpy.engine.values.values import NonTensor, Sequence, Tensor, Value, is_number
 from tonumpy.text.candidates import OperationSite, Scope, Site, find_calls, find_operations
 from tonumpy.text.names import last_name, path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
@@ -97,20 +97,20 @@ def _use(site: Site | OperationSite, seen: Observation) -> MaskUse | None:
         return "index"
     statement = site.statement
     is_stored = isinstance(statement, ast.Assign) and node in statement.targets
-    is_of_tensor = any(isinstance(each, Tensor) for each in members(seen.receiver))
+    is_of_tensor = any(isinstance(each, v.Tensor) for each in members(seen.receiver))
     # `t[mask] = 0`, which torch does by `masked_fill_`: it takes no mask of uint8, as other assignments do.
     put = seen.arguments.positional[1:]
-    return "refused" if is_stored and is_of_tensor and put and all(map(is_number, put)) else None
+    return "refused" if is_stored and is_of_tensor and put and all(map(v.is_number, put)) else None
 
 
-def _parts(value: Value) -> tuple[Value, ...]:
+def _parts(value: v.Value) -> tuple[v.Value, ...]:
     """Return the parts of an index: `rows[mask, 0]`."""
-    return value.items if isinstance(value, Sequence) and value.items is not None else (value,)
+    return value.items if isinstance(value, v.Sequence) and value.items is not None else (value,)
 
 
-def _is_array(value: Value) -> bool:
+def _is_array(value: v.Value) -> bool:
     known = members(value)
     return bool(known) and all(
-        isinstance(each, NonTensor) and (each.dimensions is not None or each.what.startswith("numpy."))
+        isinstance(each, v.NonTensor) and (each.dimensions is not None or each.what.startswith("numpy."))
         for each in known
     )

@@ -16,8 +16,8 @@ from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.names.bindings import arguments_of, full_names, parameters_of, read_name
 from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.value_facts import members, truth_of
-from tonumpy.engine.values.values import Constant, Device, DeviceTaint, Tensor, Unknown, Value
 from tonumpy.facts import Fact
 from tonumpy.text.candidates import Site, find_calls, is_in_row
 from tonumpy.text.names import ACCELERATORS, is_cpu_literal, is_dtype, last_name, path_of
@@ -223,15 +223,18 @@ def _begins(site: Site, seen: Observation) -> bool:
     return is_asked and to is not None and all(map(_is_host, members(to)))
 
 
-def _is_host(value: Value) -> bool:
-    if isinstance(value, Constant):
+def _is_host(value: v.Value) -> bool:
+    if isinstance(value, v.Constant):
         return isinstance(value.value, str) and value.value.partition(":")[0] == "cpu"
-    return isinstance(value, (Device, Tensor)) and (value.is_cpu if isinstance(value, Device) else value.on_cpu) is True
+    return (
+        isinstance(value, (v.Device, v.Tensor))
+        and (value.is_cpu if isinstance(value, v.Device) else value.on_cpu) is True
+    )
 
 
-def _is_on_device(value: Value) -> Fact:
+def _is_on_device(value: v.Value) -> Fact:
     """True if what is copied stands on a device in sight, None if it may; a module is moved without such a risk."""
-    tensors = [each for each in members(value) if isinstance(each, (Tensor, Unknown))]
-    if any(each.on_cpu is False or each.device_taint >= DeviceTaint.CHOSEN for each in tensors):
+    tensors = [each for each in members(value) if isinstance(each, (v.Tensor, v.Unknown))]
+    if any(each.on_cpu is False or each.device_taint >= v.DeviceTaint.CHOSEN for each in tensors):
         return True
     return False if all(each.on_cpu for each in tensors) else None

@@ -13,23 +13,9 @@ from tonumpy.detectors.shapes import Names, given_away
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import AllEvidence
 from tonumpy.engine.values.value_facts import evidence_in, members
-from tonumpy.engine.values.values import (
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
-    OtherFramework,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-)
 from tonumpy.text.candidates import Site, find_calls, handed_over, is_in_row
 
 
@@ -76,7 +62,7 @@ def infer_known(module: Module, sites: list[Site], names: Names) -> list[Argued]
             for node in _spelt_as_given(site.call, names):
                 found.append(Argued(site, node, function, None, words, evidence, is_converter=False))
             continue
-        converted = [each for each in given if not isinstance(each[1], Nothing)] or list(given)
+        converted = [each for each in given if not isinstance(each[1], v.Nothing)] or list(given)
         for item in converted:
             node, value, of_items, _ = item
             conversion = conversion_of(site, called, item, seen)
@@ -102,26 +88,26 @@ def _others(site: Site, function: str, consumer: Consumer, seen: Observation, kn
     return found
 
 
-def told(value: Value) -> str:
+def told(value: v.Value) -> str:
     """Return what a value is, for a person."""
     parts = members(value)
     if len(parts) > 1:
         return "one of: " + "; ".join(dict.fromkeys(map(told, parts)))
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return f"unknown, {value.reason.value}"
-    if isinstance(value, Constant):
+    if isinstance(value, v.Constant):
         return f"`{value.value!r}`" if len(repr(value.value)) < 30 else "a literal"
-    if isinstance(value, NonTensor):
+    if isinstance(value, v.NonTensor):
         return "a NumPy array" if value.dimensions is not None else f"not a tensor ({value.what})"
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return f"a list whose items are {told(value.element)}"
-    if isinstance(value, Instance):
+    if isinstance(value, v.Instance):
         return f"an object of class `{value.cls.node.name}`"
-    if isinstance(value, LibraryObject):
+    if isinstance(value, v.LibraryObject):
         return f"an object of `{value.name}`"
-    if isinstance(value, OtherFramework):
+    if isinstance(value, v.OtherFramework):
         return f"a value of {value.root}"
-    if isinstance(value, Symbol):
+    if isinstance(value, v.Symbol):
         return f"`{value.name}`"
-    simple = {Mapping: "a dict", Function: "a function", Nothing: "nothing: no run reaches this"}
-    return simple.get(type(value), "a tensor" if isinstance(value, Tensor) else "not a tensor")
+    simple = {v.Mapping: "a dict", v.Function: "a function", v.Nothing: "nothing: no run reaches this"}
+    return simple.get(type(value), "a tensor" if isinstance(value, v.Tensor) else "not a tensor")

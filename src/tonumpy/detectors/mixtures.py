@@ -19,7 +19,7 @@ from tonumpy.detectors.registry import Search
 from tonumpy.engine.interpreter.frame import Observation
 from tonumpy.engine.knowledge.arrays import dimensions_of
 from tonumpy.engine.summaries.driver import observe
-from tonumpy.engine.values.values import Constant, NonTensor, Sequence, Tensor, Unknown, Value, is_text
+from tonumpy.engine.values import values as v
 from tonumpy.text.candidates import OperationSite
 from tonumpy.text.syntax import indices_of
 
@@ -33,7 +33,7 @@ class _Mixed(NamedTuple):
 
     kind: MixtureKind
     node: ast.expr
-    value: Value
+    value: v.Value
 
 
 def find(search: Search) -> list[Mixture]:
@@ -63,7 +63,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[Mixture]:
             continue
         if kind in ("index", "equality"):  # these two ask for the device alone
             facts = facts._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
-            if kind == "index" and isinstance(value, Tensor) and (value.is_number or value.is_item):
+            if kind == "index" and isinstance(value, v.Tensor) and (value.is_number or value.is_item):
                 continue
         elif kind == "division":
             facts = facts._replace(bit=None)
@@ -78,7 +78,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
     left, (*others, right) = seen.receiver, seen.arguments.positional
     if operands.key is not None:
         index = right if operands.right is None else others[0]
-        if is_text(index):
+        if v.is_text(index):
             return  # neither arrays nor tensors have such places: a table has, or a dict
         dimensions = dimensions_of(left)
         if dimensions is not None:
@@ -97,9 +97,11 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
         yield _Mixed(mixture_of(site.node, is_array_first=False), operands.left, left)
 
 
-def _is_tensor(value: Value) -> bool:
+def _is_tensor(value: v.Value) -> bool:
     """Or what reads as one: a module has made it, or it has been moved."""
-    return isinstance(value, Tensor) or (isinstance(value, Unknown) and (bool(value.device_taint) or value.param_taint))
+    return isinstance(value, v.Tensor) or (
+        isinstance(value, v.Unknown) and (bool(value.device_taint) or value.param_taint)
+    )
 
 
 def mixture_of(node: ast.expr | ast.AugAssign, *, is_array_first: bool) -> MixtureKind:
@@ -113,25 +115,25 @@ def mixture_of(node: ast.expr | ast.AugAssign, *, is_array_first: bool) -> Mixtu
     return "division" if isinstance(node.op, ast.Div) else "array first"
 
 
-def _of_index(node: ast.expr, index: Value) -> Iterator[_Mixed]:
+def _of_index(node: ast.expr, index: v.Value) -> Iterator[_Mixed]:
     """Not a tensor that has no dimensions, which Python takes for a number."""
-    values = (index.items or ()) if isinstance(index, Sequence) and isinstance(node, ast.Tuple) else (index,)
+    values = (index.items or ()) if isinstance(index, v.Sequence) and isinstance(node, ast.Tuple) else (index,)
     for part, value in zip(indices_of(node), values, strict=False):
-        if isinstance(value, Tensor) and value.dimensions != 0:
+        if isinstance(value, v.Tensor) and value.dimensions != 0:
             yield _Mixed("index", part, value)
 
 
-def takes_array(index: Value) -> bool:
+def takes_array(index: v.Value) -> bool:
     """True if what is put there is surely made an array: not into a single place, where what `float(tensor)` gives
     goes."""
-    parts = index.items if isinstance(index, Sequence) and index.items else (index,)
-    return any((isinstance(part, NonTensor) and part.what == "slice") or _selects(part) for part in parts)
+    parts = index.items if isinstance(index, v.Sequence) and index.items else (index,)
+    return any((isinstance(part, v.NonTensor) and part.what == "slice") or _selects(part) for part in parts)
 
 
-def _selects(part: Value) -> bool:
+def _selects(part: v.Value) -> bool:
     """True if a part of an index stands for several places: an array, a mask, `...`."""
-    if isinstance(part, (Sequence, Tensor)):
-        return not isinstance(part, Tensor) or not (part.is_number or part.is_item)
-    if isinstance(part, Constant):
+    if isinstance(part, (v.Sequence, v.Tensor)):
+        return not isinstance(part, v.Tensor) or not (part.is_number or part.is_item)
+    if isinstance(part, v.Constant):
         return part.value is Ellipsis or part.value is None
     return (dimensions_of(part) or 0) > 0

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tonumpy.conversions import MethodConversion
@@ -23,6 +22,7 @@ from tonumpy.engine.names.module_words import names_other_devices
 from tonumpy.engine.names.shown_by_runs import has_been_made
 from tonumpy.engine.names.torch_transforms import transformed_around
 from tonumpy.engine.summaries.driver import Observations, Outcome, observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import Spot
 from tonumpy.engine.values.joins import item_handed_on
 from tonumpy.engine.values.reasons import GIVEN, Reason
@@ -35,18 +35,6 @@ from tonumpy.engine.values.value_facts import (
     members,
     weaker,
 )
-from tonumpy.engine.values.values import (
-    Arguments,
-    Constant,
-    DeviceTaint,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Certainty, Fact
 from tonumpy.text.candidates import Candidate
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, walk
@@ -55,8 +43,8 @@ from tonumpy.text.uncommented import uncommented
 KIND = "receivers"
 GOES_DEEP = True
 
-_UNREACHED = Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None)
-_PLAIN = (NonTensor, Constant, Sequence, Mapping)
+_UNREACHED = Observation(v.Unknown(Reason.CUT_SHORT), (), v.Arguments(()), None)
+_PLAIN = (v.NonTensor, v.Constant, v.Sequence, v.Mapping)
 
 
 def find(search: Search) -> list[MethodConversion]:
@@ -72,7 +60,7 @@ def find(search: Search) -> list[MethodConversion]:
 
 def infer(
     module: Module,
-    candidates: Items[Candidate],
+    candidates: Sequence[Candidate],
     sharing: Callable[[], Sharing],
     may_concern: Callable[[list[Candidate]], bool],
 ) -> list[MethodConversion]:
@@ -81,10 +69,10 @@ def infer(
         return []  # another framework's code: what it converts is its own
     cpu_only = CpuOnly(module)
 
-    def made(group: Items[Candidate], seen: Observations) -> list[MethodConversion | None]:
+    def made(group: Sequence[Candidate], seen: Observations) -> list[MethodConversion | None]:
         return [_conversion(module, cpu_only, each, seen.get(id(each.call), _UNREACHED)) for each in group]
 
-    def outcome(group: Items[Candidate], seen: Observations) -> Outcome:
+    def outcome(group: Sequence[Candidate], seen: Observations) -> Outcome:
         found = made(group, seen)
         cannot_raise = all(
             _is_surely_none(module, seen.get(id(candidate.call), _UNREACHED).receiver)
@@ -109,9 +97,9 @@ def infer(
     return _with_sharing(sharing, torch_tensors)
 
 
-def _is_surely_none(module: Module, receiver: Value) -> bool:
+def _is_surely_none(module: Module, receiver: v.Value) -> bool:
     """True unless callers may show a torch tensor: the module itself does not speak of torch, and nothing is known."""
-    return module.frameworks.has_rivals or not may_be(receiver, Unknown)
+    return module.frameworks.has_rivals or not may_be(receiver, v.Unknown)
 
 
 def _with_sharing(sharing: Callable[[], Sharing], conversions: list[MethodConversion]) -> list[MethodConversion]:
@@ -166,29 +154,29 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
         data_of_tensor=is_of_tensor,
         is_item=tensor.is_item,
         copies=copies_in(chain, candidate.receiver, dict(seen.links)),
-        is_sent=max_device_taint(members(seen.receiver)) >= DeviceTaint.GIVEN,
+        is_sent=max_device_taint(members(seen.receiver)) >= v.DeviceTaint.GIVEN,
         param_taint=have_param_taint(members(seen.receiver)),
         evidence=evidence,
         is_brought_back=brings_back(chain, dict(seen.links)),
     )
 
 
-def _sole_tensor(receiver: Value) -> Tensor:
+def _sole_tensor(receiver: v.Value) -> v.Tensor:
     """The tensor that a receiver is, numbers aside; one of which nothing is known where it may be something else."""
-    values = [each for each in members(receiver) if not isinstance(each, (NonTensor, Constant))]
-    return values[0] if len(values) == 1 and isinstance(values[0], Tensor) else Tensor()
+    values = [each for each in members(receiver) if not isinstance(each, (v.NonTensor, v.Constant))]
+    return values[0] if len(values) == 1 and isinstance(values[0], v.Tensor) else v.Tensor()
 
 
-def _kind_and_facts(module: Module, receiver: Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
+def _kind_and_facts(module: Module, receiver: v.Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
     """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad."""
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
     for value in members(receiver):
-        if isinstance(value, Tensor):
+        if isinstance(value, v.Tensor):
             facts.append((value.on_cpu, value.requires_grad))
             certainty = weaker(value.certainty, certainty or "tensor")
-        elif isinstance(value, Unknown):
+        elif isinstance(value, v.Unknown):
             if not value.is_no_tensor:
                 facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
@@ -210,8 +198,8 @@ def _habits(
     """The habits that apply to a place: identifier, words, whether they speak of the device, and of the grad."""
     found: list[tuple[str, str, bool, bool]] = []
     taint, is_of_model = max_device_taint(members(seen.receiver)), have_param_taint(members(seen.receiver))
-    is_open, is_sent = cpu is None, taint is not DeviceTaint.NONE
-    if is_open and taint < DeviceTaint.CHOSEN and _is_run_on_cpu(cpu_only, candidate):
+    is_open, is_sent = cpu is None, taint is not v.DeviceTaint.NONE
+    if is_open and taint < v.DeviceTaint.CHOSEN and _is_run_on_cpu(cpu_only, candidate):
         found.append(("program-on-cpu", "this program or test uses no device but the CPU", True, False))
     if grad is None and cpu_only.has_raised(candidate.scopes):
         found.append(("passed-test", "the test passed, so this did not raise", False, True))
@@ -245,12 +233,12 @@ def _is_of_data_package(module: Module) -> bool:
     return not module.use.is_script and any(is_named("data-package", name.lower()) for name in around)
 
 
-def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:
+def _given_to_unbound(candidate: Candidate, seen: Observation) -> v.Value | None:
     """Return what `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
     given = seen.arguments.positional
     if candidate.call.func is candidate.attribute:
-        return given[0] if given and seen.receiver == Symbol("torch.Tensor") else None
-    if len(given) < 2 or given[0] != Symbol("torch.Tensor.numpy"):
+        return given[0] if given and seen.receiver == v.Symbol("torch.Tensor") else None
+    if len(given) < 2 or given[0] != v.Symbol("torch.Tensor.numpy"):
         return None
     return item_handed_on(given[1])
 
@@ -258,9 +246,9 @@ def _given_to_unbound(candidate: Candidate, seen: Observation) -> Value | None:
 def _is_given_label(candidate: Candidate, seen: Observation) -> bool:
     if not any(is_named("label-name", word) for word in words_of_chain(candidate.receiver)):
         return False
-    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
+    values = [each for each in members(seen.receiver) if not isinstance(each, (v.NonTensor, v.Constant))]
     given = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN)
-    return all(isinstance(each, Unknown) and each.reason in given for each in values)
+    return all(isinstance(each, v.Unknown) and each.reason in given for each in values)
 
 
 def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -> bool:
@@ -274,9 +262,9 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
     named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()
     links = chain_of(candidate.receiver).links
     start = dict(seen.links).get(id(links[0].base), seen.receiver) if links else seen.receiver
-    values = [value for value in members(start) if not isinstance(value, (NonTensor, Constant))]
+    values = [value for value in members(start) if not isinstance(value, (v.NonTensor, v.Constant))]
     return named.issubset(parameter_names(function.args)) and all(
-        value.is_given if isinstance(value, Tensor) else isinstance(value, Unknown) and value.reason in GIVEN
+        value.is_given if isinstance(value, v.Tensor) else isinstance(value, v.Unknown) and value.reason in GIVEN
         for value in values
     )
 
@@ -290,8 +278,8 @@ def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
         return False
     if named and named[0].lower().endswith("dataset"):
         return False
-    values = [each for each in members(seen.receiver) if not isinstance(each, (NonTensor, Constant))]
-    return all(isinstance(each, Tensor) and each.certainty == "tensor" for each in values)
+    values = [each for each in members(seen.receiver) if not isinstance(each, (v.NonTensor, v.Constant))]
+    return all(isinstance(each, v.Tensor) and each.certainty == "tensor" for each in values)
 
 
 def _with_own_data(chain: Chain, seen: Observation) -> Chain:
@@ -307,8 +295,8 @@ def _with_own_data(chain: Chain, seen: Observation) -> Chain:
     )
 
 
-def _is_tensor(value: Value | None) -> Fact:
-    if value is None or may_be(value, Unknown):
+def _is_tensor(value: v.Value | None) -> Fact:
+    if value is None or may_be(value, v.Unknown):
         return None
-    kinds = {isinstance(member, Tensor) for member in members(value)}
+    kinds = {isinstance(member, v.Tensor) for member in members(value)}
     return kinds.pop() if len(kinds) == 1 else None

@@ -25,22 +25,9 @@ from tonumpy.engine.knowledge.chains import chain_of
 from tonumpy.engine.names.bindings import is_name
 from tonumpy.engine.names.syntax_lowering import stored_in, stored_in_attributes
 from tonumpy.engine.summaries.driver import observe
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members, weaker
-from tonumpy.engine.values.values import (
-    Constant,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-    is_number,
-    is_text,
-)
 from tonumpy.text.candidates import OperationSite, Site
 from tonumpy.text.syntax import walk
 
@@ -59,7 +46,7 @@ _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "li
 class _Given(NamedTuple):
     """A tensor, and what the table calls it: by itself, or in a list or dict."""
 
-    tensor: Tensor
+    tensor: v.Tensor
     given: str
 
 
@@ -97,7 +84,7 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
     """A function by its full name, or a method of a library's object, or of one of Python's own."""
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     library = _library_of(receiver)
-    if isinstance(receiver, Symbol):
+    if isinstance(receiver, v.Symbol):
         yield from _in_function(site, call, seen, f"{receiver.name}.{name}" if name else receiver.name)
     elif _is_counter(receiver) and name == "update":
         yield from _by_place(site, call, seen, "collections", table().functions["collections.Counter"])
@@ -107,7 +94,7 @@ def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> I
         yield from _by_place(site, call, seen, library, methods().get(library, {}).get(name, ()))
         outcomes = _outcomes(library, f"a.{name}(t)")
         yield from _made(site, call.args[0], seen.arguments.positional[0], outcomes, library)
-    elif isinstance(receiver, Sequence) or _is_dict(receiver):
+    elif isinstance(receiver, v.Sequence) or _is_dict(receiver):
         outcomes = _outcomes("builtins", f"a.{name}(t)") or _outcomes("builtins", f"a.{name}(t, 1)")
         of_pairs = _outcomes("builtins", f"a.{name}((t, 1))") or _outcomes("builtins", f"a.{name}(t, 1)")
         is_put = name in ("add", "discard", "setdefault")
@@ -127,7 +114,7 @@ def _in_function(
 def _as_key(
     site: Site | OperationSite,
     node: ast.expr,
-    key: Value,
+    key: v.Value,
     outcomes: dict[str, str],
     of_pairs: dict[str, str],
     *,
@@ -135,7 +122,7 @@ def _as_key(
     is_not: bool = False,
 ) -> Iterator[TakenTensor]:
     """By what stands as a key of a dict or set; `of_pairs`: what comes out where it is the first tensor in a tuple."""
-    for at, each in enumerate(key.items or () if isinstance(key, Sequence) else ()):
+    for at, each in enumerate(key.items or () if isinstance(key, v.Sequence) else ()):
         tensor = _tensor(each)
         if tensor is not None and not tensor.requires_grad:
             part = node.elts[at] if isinstance(node, ast.Tuple) else node
@@ -168,7 +155,7 @@ def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observat
         is_not = isinstance(operator, ast.NotIn)
         if library := _library_of(right):
             yield from _made(site, node.left, left, _outcomes(library, "t in a"), library, is_not=is_not)
-        elif _is_dict(right) or (isinstance(right, (Sequence, Unknown)) and _is_set(node.comparators[0], site)):
+        elif _is_dict(right) or (isinstance(right, (v.Sequence, v.Unknown)) and _is_set(node.comparators[0], site)):
             outcomes, of_pairs = _outcomes("builtins", "t in a"), _outcomes("builtins", "(t, 1) in a")
             yield from _as_key(site, node.left, left, outcomes, of_pairs, is_not=is_not)
         return
@@ -189,7 +176,7 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
         outcomes, of_pairs = _outcomes("builtins", "a[t] = 9"), _outcomes("builtins", "a[t, 1] = 9")
         is_put = not isinstance(site.statement, ast.AugAssign)
         yield from _as_key(site, node.slice, key, outcomes, of_pairs, is_put=is_put)
-    elif isinstance(owner, NonTensor) and owner.what.startswith("pandas.") and put and is_text(key):
+    elif isinstance(owner, v.NonTensor) and owner.what.startswith("pandas.") and put and v.is_text(key):
         value = getattr(site.statement, "value", node)
         yield from _made(site, value, put[0], _outcomes("pandas", "a['n'] = t"), "pandas")
 
@@ -197,7 +184,7 @@ def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observa
 def _made(
     site: Site | OperationSite,
     node: ast.expr,
-    value: Value,
+    value: v.Value,
     outcomes: dict[str, str],
     library: str,
     *,
@@ -260,23 +247,23 @@ def _is_meant(held: _Given, word: str, library: str) -> bool:
 # What a value holds.
 
 
-def _given(value: Value) -> _Given | None:
+def _given(value: v.Value) -> _Given | None:
     """Return the tensor that is given, itself or in what holds it."""
     tensor = _tensor(value)
     if tensor is not None:
         return _Given(tensor, _form_of(tensor))
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return _given_in_list(value)
     return _in_mapping(value)
 
 
-def _given_deep(value: Value, depth: int = 0) -> _Given | None:
+def _given_deep(value: v.Value, depth: int = 0) -> _Given | None:
     """Return the first tensor in lists and dicts that hold each other."""
     if (tensor := _tensor(value)) is not None:
         return _Given(tensor, "values")
     for held in members(value) if depth < _DEEPEST else ():
-        items = held.values() if isinstance(held, Mapping) else ()
-        if isinstance(held, Sequence):
+        items = held.values() if isinstance(held, v.Mapping) else ()
+        if isinstance(held, v.Sequence):
             items = (*(held.items or ()), held.element)
         for each in items:
             if (found := _given_deep(each, depth + 1)) is not None:
@@ -284,7 +271,7 @@ def _given_deep(value: Value, depth: int = 0) -> _Given | None:
     return None
 
 
-def _form_of(tensor: Tensor) -> str:
+def _form_of(tensor: v.Tensor) -> str:
     """Return what the table calls a tensor by itself."""
     is_mask = tensor.dtype == "bool"  # `scores.squeeze(1) > 0.5`: what is compared may have had dimensions
     if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_item or (tensor.is_number and not is_mask))):
@@ -292,74 +279,74 @@ def _form_of(tensor: Tensor) -> str:
     return "mask" if is_mask else "tensor"
 
 
-def _given_in_list(value: Sequence) -> _Given | None:
+def _given_in_list(value: v.Sequence) -> _Given | None:
     """Return the tensor that an item of a list is, or holds as a list or dict."""
     if (inner := _tensor_among(value)) is not None:
         return _Given(inner, "items")
     for each in (part for item in (*(value.items or ()), value.element) for part in members(item)):
-        if isinstance(each, Sequence) and (inner := _tensor_among(each)) is not None:
+        if isinstance(each, v.Sequence) and (inner := _tensor_among(each)) is not None:
             return _Given(inner, "table")
         if (found := _in_mapping(each)) is not None:
             return found._replace(given="rows")
     return None
 
 
-def _tensor_among(held: Sequence) -> Tensor | None:
+def _tensor_among(held: v.Sequence) -> v.Tensor | None:
     """Return the first tensor of a list that has no dimensions, or the first; what else is in it does not count."""
     items = (*(held.items or ()), held.element)
-    unnamed = (Union(tuple(each for each in members(item) if not is_text(each))) for item in items)
+    unnamed = (v.Union(tuple(each for each in members(item) if not v.is_text(each))) for item in items)
     found = [tensor for each in unnamed if (tensor := _tensor(each)) is not None]
     return next((each for each in found if each.dimensions == 0), found[0] if found else None)
 
 
-def _in_mapping(value: Value | None) -> _Given | None:
+def _in_mapping(value: v.Value | None) -> _Given | None:
     """Return a tensor among the values of a dict, or in a list there."""
-    for each in value.values() if isinstance(value, Mapping) else ():
+    for each in value.values() if isinstance(value, v.Mapping) else ():
         if (tensor := _tensor(each)) is not None:
             return _Given(tensor, "values")
-        if isinstance(each, Sequence) and (inner := _tensor(each.element)) is not None:
+        if isinstance(each, v.Sequence) and (inner := _tensor(each.element)) is not None:
             return _Given(inner, "lists")
     return None
 
 
-def _tensor(value: Value) -> Tensor | None:
+def _tensor(value: v.Value) -> v.Tensor | None:
     """Return the tensor that a value surely is, or likely, where others may give something else; numbers beside it do
     not count, nor the None that it was before."""
-    tensors = [each for each in members(value) if isinstance(each, Tensor)]
-    others = [each for each in members(value) if not isinstance(each, Tensor) and not _is_plain(each)]
-    if len(tensors) != 1 or not all(isinstance(each, Unknown) and each.reason in _OF_OTHERS for each in others):
+    tensors = [each for each in members(value) if isinstance(each, v.Tensor)]
+    others = [each for each in members(value) if not isinstance(each, v.Tensor) and not _is_plain(each)]
+    if len(tensors) != 1 or not all(isinstance(each, v.Unknown) and each.reason in _OF_OTHERS for each in others):
         return None
     return tensors[0]._replace(certainty=weaker(tensors[0].certainty, "likely")) if others else tensors[0]
 
 
-def _is_plain(value: Value) -> bool:
-    return is_number(value) or (isinstance(value, Constant) and value.value is None)
+def _is_plain(value: v.Value) -> bool:
+    return v.is_number(value) or (isinstance(value, v.Constant) and value.value is None)
 
 
 # What it is given to.
 
 
-def _library_of(value: Value) -> str:
+def _library_of(value: v.Value) -> str:
     """Return the library whose object it is; empty where that is not known."""
     value = _as_given_in_sight(value)
-    name = value.what if isinstance(value, NonTensor) else value.name if isinstance(value, LibraryObject) else ""
+    name = value.what if isinstance(value, v.NonTensor) else value.name if isinstance(value, v.LibraryObject) else ""
     root = name.partition(".")[0]
     return root if "." in name and (root in table().operations or root in methods()) else ""
 
 
-def _as_given_in_sight(value: Value) -> Value:
+def _as_given_in_sight(value: v.Value) -> v.Value:
     """Return what a value is by the callers in sight, if that is one thing, whatever others may give."""
-    known = [each for each in members(value) if not (isinstance(each, Unknown) and each.reason in _MADE_OF_GIVEN)]
+    known = [each for each in members(value) if not (isinstance(each, v.Unknown) and each.reason in _MADE_OF_GIVEN)]
     return known[0] if len(known) == 1 else value
 
 
-def _is_dict(value: Value) -> bool:
-    name = value.name if isinstance(value, LibraryObject) else ""
-    return isinstance(value, Mapping) or name in _DICTS or _is_counter(value)
+def _is_dict(value: v.Value) -> bool:
+    name = value.name if isinstance(value, v.LibraryObject) else ""
+    return isinstance(value, v.Mapping) or name in _DICTS or _is_counter(value)
 
 
-def _is_counter(value: Value) -> bool:
-    return isinstance(value, NonTensor) and value.what == "Counter"
+def _is_counter(value: v.Value) -> bool:
+    return isinstance(value, v.NonTensor) and value.what == "Counter"
 
 
 def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:

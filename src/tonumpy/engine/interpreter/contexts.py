@@ -6,39 +6,32 @@ import ast
 
 from tonumpy.engine.interpreter.frame import UNREAD, Frame
 from tonumpy.engine.knowledge.grad_contexts import GRAD_CONTEXTS, TOLD_BY_FLAG
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.value_facts import members, truth_of
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Arguments,
-    BoundMethod,
-    Class,
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Symbol,
-    Value,
-)
 from tonumpy.text.names import last_name
 
 
-def enter_context(frame: Frame, node: ast.expr) -> Value:
+def enter_context(frame: Frame, node: ast.expr) -> v.Value:
     """Return what a context manager binds; grad mode is set as it does."""
     mode = grad_mode_of(frame, node)
     value = frame.value(node)
     if mode != "unchanged":
         frame.mode = None if mode == "unknown" else mode == "on"
         return UNREAD
-    found: Value = NOTHING
+    found: v.Value = v.NOTHING
     for each in members(value):
-        if isinstance(each, LibraryObject) and each.name == "contextlib.contextmanager" and each.arguments is not None:
+        if (
+            isinstance(each, v.LibraryObject)
+            and each.name == "contextlib.contextmanager"
+            and each.arguments is not None
+        ):
             yielded, made_mode = each.arguments.positional
-            frame.mode = made_mode.value if isinstance(made_mode, Constant) else None
+            frame.mode = made_mode.value if isinstance(made_mode, v.Constant) else None
             found = join(found, yielded)
-        elif isinstance(each, Instance):
+        elif isinstance(each, v.Instance):
             method = frame.analysis.classes.method(each.cls, "__enter__")
-            entered = each if method is None else frame.analysis.enter(frame, method, each, Arguments(()))
+            entered = each if method is None else frame.analysis.enter(frame, method, each, v.Arguments(()))
             text = "" if method is None else frame.analysis.text_of(method)
             if "grad" in text and any(word in text for word in GRAD_CONTEXTS):
                 frame.mode = None
@@ -59,23 +52,23 @@ def grad_mode_of(frame: Frame, node: ast.expr) -> str:
         return modes.pop() if len(modes) == 1 else "unknown"
     name = last_name(function)
     value = frame.lookup(function.id) if isinstance(function, ast.Name) else None
-    if isinstance(value, LibraryObject):  # `context = torch.no_grad()`
+    if isinstance(value, v.LibraryObject):  # `context = torch.no_grad()`
         return _mode_of_object(value)
-    if isinstance(value, Symbol):
+    if isinstance(value, v.Symbol):
         name = value.name.rpartition(".")[2]
-    if name not in GRAD_CONTEXTS or isinstance(value, (Function, Class, BoundMethod)):
+    if name not in GRAD_CONTEXTS or isinstance(value, (v.Function, v.Class, v.BoundMethod)):
         return "unchanged"
     given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
     return _mode(name, frame.value(given[0]) if given else None)
 
 
-def _mode_of_object(context: LibraryObject) -> str:
+def _mode_of_object(context: v.LibraryObject) -> str:
     short, held = context.name.rpartition(".")[2], context.arguments
     first = held.positional[0] if held is not None and held.positional else None
     return _mode(short, first) if short in GRAD_CONTEXTS else "unchanged"
 
 
-def _mode(name: str, given: Value | None) -> str:
+def _mode(name: str, given: v.Value | None) -> str:
     if given is None or name not in TOLD_BY_FLAG:
         return GRAD_CONTEXTS[name]
     truth = truth_of(given)

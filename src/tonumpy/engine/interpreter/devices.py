@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from tonumpy.engine.interpreter.frame import Frame
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.evidence import without
 from tonumpy.engine.values.reasons import Reason
@@ -12,20 +13,6 @@ from tonumpy.engine.values.value_facts import (
     dtype_of,
     members,
     truth_of,
-)
-from tonumpy.engine.values.values import (
-    Arguments,
-    Constant,
-    Device,
-    DeviceTaint,
-    Instance,
-    LibraryObject,
-    NonTensor,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
 )
 from tonumpy.facts import Fact
 from tonumpy.text.names import ACCELERATORS, is_dtype
@@ -63,24 +50,24 @@ def _moves(body: ast.AST) -> bool:
     return False
 
 
-def as_tensor(value: Tensor | Unknown) -> Tensor:
+def as_tensor(value: v.Tensor | v.Unknown) -> v.Tensor:
     """Return what is taken for a tensor because of what is done with it."""
-    if isinstance(value, Tensor):
+    if isinstance(value, v.Tensor):
         return value
-    made = Tensor(value.on_cpu, value.requires_grad, None, "likely", evidence=value.evidence)
+    made = v.Tensor(value.on_cpu, value.requires_grad, None, "likely", evidence=value.evidence)
     return made._replace(device_taint=value.device_taint, param_taint=value.param_taint)
 
 
-def cpu_of_device(value: Value | None) -> Fact:
+def cpu_of_device(value: v.Value | None) -> Fact:
     """True if a `device` argument means the CPU."""
-    if isinstance(value, Union):
+    if isinstance(value, v.Union):
         found = {cpu_of_device(member) for member in value.members}
         return found.pop() if len(found) == 1 else None
-    if isinstance(value, Device):
+    if isinstance(value, v.Device):
         return value.is_cpu
-    if isinstance(value, Tensor):
+    if isinstance(value, v.Tensor):
         return value.on_cpu
-    if isinstance(value, Constant):
+    if isinstance(value, v.Constant):
         if isinstance(value.value, str):
             return value.value.partition(":")[0] == "cpu"
         if isinstance(value.value, int) and not isinstance(value.value, bool):
@@ -88,29 +75,31 @@ def cpu_of_device(value: Value | None) -> Fact:
     return None
 
 
-def sent_there(device: Value | None) -> DeviceTaint:
+def sent_there(device: v.Value | None) -> v.DeviceTaint:
     """The device taint of what is sent to `device`."""
-    if isinstance(device, Union):
+    if isinstance(device, v.Union):
         if any(cpu_of_device(member) is False for member in device.members):
-            return DeviceTaint.CHOSEN
-        return max((sent_there(each) for each in device.members if each != NonTensor("str")), default=DeviceTaint.NONE)
-    if isinstance(device, (Device, Tensor)):
+            return v.DeviceTaint.CHOSEN
+        return max(
+            (sent_there(each) for each in device.members if each != v.NonTensor("str")), default=v.DeviceTaint.NONE
+        )
+    if isinstance(device, (v.Device, v.Tensor)):
         return device.device_taint
-    if isinstance(device, NonTensor):
-        return DeviceTaint.NONE if _is_no_device(device) or device.what == "attribute" else DeviceTaint.GIVEN
-    is_named = isinstance(device, Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE
-    return DeviceTaint.GIVEN if is_named else DeviceTaint.NONE
+    if isinstance(device, v.NonTensor):
+        return v.DeviceTaint.NONE if _is_no_device(device) or device.what == "attribute" else v.DeviceTaint.GIVEN
+    is_named = isinstance(device, v.Unknown) and device.reason is Reason.DEVICE_ATTRIBUTE
+    return v.DeviceTaint.GIVEN if is_named else v.DeviceTaint.NONE
 
 
-def _is_no_device(value: Value) -> bool:
-    if isinstance(value, Constant):
+def _is_no_device(value: v.Value) -> bool:
+    if isinstance(value, v.Constant):
         return value.value is None or isinstance(value.value, bool)
-    if isinstance(value, NonTensor):
+    if isinstance(value, v.NonTensor):
         return value.what in ("dtype", "bool")
     return dtype_of(value) is not None
 
 
-def device_after_to(before: Fact, arguments: Arguments) -> Fact:
+def device_after_to(before: Fact, arguments: v.Arguments) -> Fact:
     """True if a tensor or module is on the CPU after `.to(...)`, in any spelling."""
     if arguments.has_star:
         return None
@@ -124,33 +113,33 @@ def device_after_to(before: Fact, arguments: Arguments) -> Fact:
     return found.pop() if len(found) == 1 else None
 
 
-def device_made(given: Value | None) -> Value:
+def device_made(given: v.Value | None) -> v.Value:
     """`torch.device(given)`."""
-    if isinstance(given, Device):
+    if isinstance(given, v.Device):
         return given
-    if isinstance(given, Constant) and isinstance(given.value, str):
+    if isinstance(given, v.Constant) and isinstance(given.value, str):
         kind = given.value.partition(":")[0]
-        return Device(kind == "cpu", kind, DeviceTaint.NONE if kind == "cpu" else DeviceTaint.CHOSEN)
+        return v.Device(kind == "cpu", kind, v.DeviceTaint.NONE if kind == "cpu" else v.DeviceTaint.CHOSEN)
     cpu = None if given is None else cpu_of_device(given)
-    taint = max(sent_there(given), DeviceTaint.GIVEN) if cpu is None else DeviceTaint.NONE
-    return Device(cpu, device_taint=taint)
+    taint = max(sent_there(given), v.DeviceTaint.GIVEN) if cpu is None else v.DeviceTaint.NONE
+    return v.Device(cpu, device_taint=taint)
 
 
 def moved_module(
-    frame: Frame, owner: LibraryObject | Instance, name: str, arguments: Arguments
-) -> LibraryObject | Instance:
+    frame: Frame, owner: v.LibraryObject | v.Instance, name: str, arguments: v.Arguments
+) -> v.LibraryObject | v.Instance:
     """A module after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)`."""
     if name in CASTS:
         return owner._replace(dtype=CASTS[name])
     if name == "cpu":
-        return owner._replace(on_cpu=True, device_taint=DeviceTaint.NONE)
+        return owner._replace(on_cpu=True, device_taint=v.DeviceTaint.NONE)
     if name in ACCELERATORS:
-        return owner._replace(on_cpu=False, device_taint=DeviceTaint.CHOSEN)
+        return owner._replace(on_cpu=False, device_taint=v.DeviceTaint.CHOSEN)
     if name == "to":
         given = (*arguments.positional[:2], arguments.named_value("dtype"))
         dtype = next((found for each in given if (found := dtype_of(each))), owner.dtype)
         cpu = device_after_to(owner.on_cpu, arguments)
-        taint = DeviceTaint.NONE if cpu else DeviceTaint.CHOSEN
+        taint = v.DeviceTaint.NONE if cpu else v.DeviceTaint.CHOSEN
         if cpu is None:
             taint = max(owner.device_taint, sent_there(arguments.get(0, "device")))
         return owner._replace(on_cpu=cpu, device_taint=taint, dtype=dtype)
@@ -162,12 +151,12 @@ def moved_module(
     return owner
 
 
-def grad_asked(arguments: Arguments) -> Fact:
+def grad_asked(arguments: v.Arguments) -> Fact:
     given = arguments.get(0, "requires_grad")
     return True if given is None else truth_of(given)
 
 
-def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, mode: Fact) -> Tensor:
+def moved(receiver: v.Tensor | v.Unknown, on_cpu: Fact, dtype: str | None, mode: Fact) -> v.Tensor:
     """A tensor on another device or of another dtype. It keeps its grad where it is itself, under no_grad too."""
     tensor = as_tensor(receiver)
     dtype = dtype or tensor.dtype
@@ -178,14 +167,14 @@ def moved(receiver: Tensor | Unknown, on_cpu: Fact, dtype: str | None, mode: Fac
     elif grad is not False and mode is not True and not is_itself:
         is_copy = None not in (tensor.on_cpu, on_cpu) and tensor.on_cpu is not on_cpu
         grad = False if is_copy and mode is False else None
-    taint = DeviceTaint.NONE if on_cpu else tensor.device_taint
+    taint = v.DeviceTaint.NONE if on_cpu else tensor.device_taint
     if on_cpu is False and tensor.on_cpu is not False:
-        taint = DeviceTaint.CHOSEN
+        taint = v.DeviceTaint.CHOSEN
     bit = tensor.bit if dtype == tensor.dtype and tensor.on_cpu is not False else None  # a copy from elsewhere has none
     return tensor._replace(on_cpu=on_cpu, dtype=dtype, requires_grad=grad, device_taint=taint, bit=bit)
 
 
-def sent_to(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Tensor:
+def sent_to(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, mode: Fact) -> v.Tensor:
     """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
     tensor = as_tensor(receiver)
     ruled_out: Fact = False if tensor.requires_grad is False else None
@@ -195,14 +184,14 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Ten
     dtype = dtype_of(asked)
     keeps_dtype = asked is None
     for value in arguments.positional[:2]:
-        if isinstance(value, Tensor):
+        if isinstance(value, v.Tensor):
             there = moved(receiver, value.on_cpu, value.dtype, mode)
             there = there._replace(device_taint=max(there.device_taint, value.device_taint))
             return there if value.dtype else there._replace(dtype=None, requires_grad=ruled_out)
         if dtype_of(value) is not None:
             dtype, keeps_dtype = dtype_of(value), False
-        elif isinstance(value, (Unknown, NonTensor)) and not is_integral(tensor.dtype):
-            keeps_dtype = keeps_dtype and not (isinstance(value, Unknown) or value.what == "dtype")
+        elif isinstance(value, (v.Unknown, v.NonTensor)) and not is_integral(tensor.dtype):
+            keeps_dtype = keeps_dtype and not (isinstance(value, v.Unknown) or value.what == "dtype")
     cpu = device_after_to(tensor.on_cpu, arguments)
     if tensor.evidence and device_after_to(None, arguments) is not None:
         receiver = tensor = tensor._replace(evidence=without(tensor.evidence, "device"))
@@ -215,13 +204,13 @@ def sent_to(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Ten
     return there._replace(is_given=there.is_given and device_after_to(True, arguments) is True)
 
 
-def cast_by_type(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Tensor:
+def cast_by_type(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, mode: Fact) -> v.Tensor:
     tensor = as_tensor(receiver)
     asked = arguments.get(0, "dtype")
     if (dtype := dtype_of(asked)) is not None:
         return moved(receiver, tensor.on_cpu, dtype, mode)
-    name = asked.name if isinstance(asked, Symbol) else asked.value if isinstance(asked, Constant) else None
+    name = asked.name if isinstance(asked, v.Symbol) else asked.value if isinstance(asked, v.Constant) else None
     if isinstance(name, str) and (found := TENSOR_TYPES.get(name.rpartition(".")[2])):
         return moved(receiver, not name.startswith("torch.cuda."), found, mode)
-    cpu = tensor.on_cpu if isinstance(asked, NonTensor) and asked.what == "dtype" else None
+    cpu = tensor.on_cpu if isinstance(asked, v.NonTensor) and asked.what == "dtype" else None
     return tensor._replace(on_cpu=cpu, dtype=None, requires_grad=False if tensor.requires_grad is False else None)

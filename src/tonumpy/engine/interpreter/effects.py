@@ -10,6 +10,7 @@ from tonumpy.engine.interpreter.devices import CASTS, moved_module
 from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.interpreter.torch_calls import REFUSING_GRAD, without_grad
 from tonumpy.engine.names.bindings import Import, arguments_of, given_to, parameter_names
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_integral
 from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
@@ -17,22 +18,6 @@ from tonumpy.engine.values.value_facts import (
     have_param_taint,
     join_fact,
     max_device_taint,
-)
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Arguments,
-    BoundMethod,
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
 )
 from tonumpy.text.names import ACCELERATORS, last_name
 from tonumpy.text.syntax import walk
@@ -46,12 +31,12 @@ _FILLING = frozenset("append insert extend update add_module register_module".sp
 
 
 def change_receiver(
-    frame: Frame, function: ast.Attribute, receiver: Value, arguments: Arguments, result: Value
+    frame: Frame, function: ast.Attribute, receiver: v.Value, arguments: v.Arguments, result: v.Value
 ) -> None:
     """Do what a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`,
     `x.requires_grad_()`."""
     after = _changed(frame, receiver, function.attr, arguments, result)
-    if isinstance(after, Instance) and isinstance(function.value, ast.Name):
+    if isinstance(after, v.Instance) and isinstance(function.value, ast.Name):
         _move_parts(frame, function.value.id, after)
     elif after is not None and isinstance(function.value, (ast.Name, ast.Attribute, ast.Subscript)):
         frame.analysis.assign(frame, function.value, after)
@@ -59,53 +44,53 @@ def change_receiver(
             frame.changed(function.value.id)
 
 
-def _changed(frame: Frame, receiver: Value, name: str, arguments: Arguments, result: Value) -> Value | None:
+def _changed(frame: Frame, receiver: v.Value, name: str, arguments: v.Arguments, result: v.Value) -> v.Value | None:
     """The receiver after a method; None where that leaves it as it was."""
-    if isinstance(receiver, (Sequence, Mapping)):
+    if isinstance(receiver, (v.Sequence, v.Mapping)):
         return containers.changed(frame, receiver, name, arguments)
-    if isinstance(receiver, Union) and name in ("append", "extend", "update", "add"):
-        return join_all(_changed(frame, each, name, arguments, NOTHING) or each for each in receiver.members)
-    if isinstance(receiver, (Tensor, Unknown)) and name in REFUSING_GRAD:
+    if isinstance(receiver, v.Union) and name in ("append", "extend", "update", "add"):
+        return join_all(_changed(frame, each, name, arguments, v.NOTHING) or each for each in receiver.members)
+    if isinstance(receiver, (v.Tensor, v.Unknown)) and name in REFUSING_GRAD:
         return without_grad(receiver, name)
-    if isinstance(receiver, Tensor):
+    if isinstance(receiver, v.Tensor):
         return _changed_tensor(receiver, name, result)
-    if isinstance(receiver, LibraryObject) and receiver.name in library.CONTAINERS and name in _FILLING:
+    if isinstance(receiver, v.LibraryObject) and receiver.name in library.CONTAINERS and name in _FILLING:
         return _filled(receiver, arguments)
-    if name in _IN_PLACE and isinstance(receiver, (LibraryObject, Instance)):
+    if name in _IN_PLACE and isinstance(receiver, (v.LibraryObject, v.Instance)):
         return _moved(frame, receiver, name, arguments, result)
     return None
 
 
-def _changed_tensor(tensor: Tensor, name: str, result: Value) -> Value | None:
+def _changed_tensor(tensor: v.Tensor, name: str, result: v.Value) -> v.Value | None:
     if name == "backward" and tensor.requires_grad is None:
         return tensor._replace(requires_grad=True)  # torch refuses what has none
     is_in_place = name.endswith("_") and not name.endswith("__")
-    return result if is_in_place and isinstance(result, Tensor) else None
+    return result if is_in_place and isinstance(result, v.Tensor) else None
 
 
-def _filled(container: LibraryObject, arguments: Arguments) -> Value:
+def _filled(container: v.LibraryObject, arguments: v.Arguments) -> v.Value:
     """A container of modules with one more."""
     given = () if container.arguments is None else container.arguments.positional
-    inner = given[0] if len(given) == 1 and isinstance(given[0], Sequence) else sequence_of(given)
-    items = Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else NOTHING))
-    return container._replace(arguments=Arguments((items,)), on_cpu=None, requires_grad=None)
+    inner = given[0] if len(given) == 1 and isinstance(given[0], v.Sequence) else sequence_of(given)
+    items = v.Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else v.NOTHING))
+    return container._replace(arguments=v.Arguments((items,)), on_cpu=None, requires_grad=None)
 
 
 def _moved(
-    frame: Frame, receiver: LibraryObject | Instance, name: str, arguments: Arguments, result: Value
-) -> Value | None:
-    if isinstance(receiver, Instance):
+    frame: Frame, receiver: v.LibraryObject | v.Instance, name: str, arguments: v.Arguments, result: v.Value
+) -> v.Value | None:
+    if isinstance(receiver, v.Instance):
         if not frame.analysis.classes.is_module(receiver.cls):
             return receiver._replace(is_moved=True) if name in _MOVES else None
-        if isinstance(result, Instance) and result.cls == receiver.cls:
+        if isinstance(result, v.Instance) and result.cls == receiver.cls:
             return result
     return moved_module(frame, receiver, name, arguments)
 
 
-def change_arguments(frame: Frame, node: ast.Call, called: Value | None) -> None:
+def change_arguments(frame: Frame, node: ast.Call, called: v.Value | None) -> None:
     """Forget that tensors have no grad which a function of the repository is given and may give one."""
-    function = called.function if isinstance(called, BoundMethod) else called
-    if not isinstance(function, Function) or isinstance(function.node, ast.Lambda):
+    function = called.function if isinstance(called, v.BoundMethod) else called
+    if not isinstance(function, v.Function) or isinstance(function.node, ast.Lambda):
         return
     changed = function.module.derived(_parameters_given_grad, function.node)
     if not changed:
@@ -114,8 +99,8 @@ def change_arguments(frame: Frame, node: ast.Call, called: Value | None) -> None
     given = given_to(names[names[:1] == ["self"] :], node, arguments_of(node))
     for each in (given[name] for name in changed if name in given):
         value = frame.value(each) if isinstance(each, ast.Name) else None
-        has_none = isinstance(value, Tensor) and value.requires_grad is False and not is_integral(value.dtype)
-        if isinstance(each, ast.Name) and isinstance(value, Tensor) and has_none:
+        has_none = isinstance(value, v.Tensor) and value.requires_grad is False and not is_integral(value.dtype)
+        if isinstance(each, ast.Name) and isinstance(value, v.Tensor) and has_none:
             frame.refine(each.id, value._replace(requires_grad=None))
 
 
@@ -134,26 +119,26 @@ def _parameters_given_grad(node: ast.FunctionDef | ast.AsyncFunctionDef) -> froz
     return frozenset(changed - bound)
 
 
-def _move_parts(frame: Frame, name: str, after: Instance) -> None:
+def _move_parts(frame: Frame, name: str, after: v.Instance) -> None:
     """Keep what is known of the attributes of an object that has been moved or frozen: `self.to(device)`."""
     for path, value in list((frame.env or {}).items()):
-        if path.startswith(f"{name}.") and isinstance(value, (Tensor, LibraryObject, Instance)):
-            cpu = join_fact(value.on_cpu, after.on_cpu) if isinstance(value, Tensor) else after.on_cpu
+        if path.startswith(f"{name}.") and isinstance(value, (v.Tensor, v.LibraryObject, v.Instance)):
+            cpu = join_fact(value.on_cpu, after.on_cpu) if isinstance(value, v.Tensor) else after.on_cpu
             taint = max(value.device_taint, after.device_taint)
             frame.refine(path, value._replace(on_cpu=cpu, device_taint=taint))
     frame.refine(name, after)
 
 
-def made_by_model(frame: Frame, result: Value, function: ast.expr, arguments: Arguments) -> Value:
+def made_by_model(frame: Frame, result: v.Value, function: ast.expr, arguments: v.Arguments) -> v.Value:
     """Return what something that is called a model makes, or a loss, where nothing better is known of it: it is where
     what it is given is, and requires grad as its parameters do."""
-    if not isinstance(result, Unknown) or result.reason not in (Reason.CALL, Reason.METHOD):
+    if not isinstance(result, v.Unknown) or result.reason not in (Reason.CALL, Reason.METHOD):
         return result
     if not frame.module.frameworks.only_torch_says or not frame.module.frameworks.names_torch:
         return result
     name = (last_name(function) or "").lower()
     given = arguments.values()
-    are_arrays = given and all(isinstance(each, (NonTensor, Constant)) for each in given)
+    are_arrays = given and all(isinstance(each, (v.NonTensor, v.Constant)) for each in given)
     if arguments.named_value("output_type") is not None or are_arrays:
         return result
     taint = max(result.device_taint, max_device_taint(given))

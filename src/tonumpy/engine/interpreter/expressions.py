@@ -9,50 +9,30 @@ from tonumpy.engine.interpreter import calls, effects, members, narrowing, repre
 from tonumpy.engine.interpreter.frame import UNREAD, Frame, place_of
 from tonumpy.engine.knowledge.operands import combine
 from tonumpy.engine.names.bindings import is_super, parameter_names
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join, join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members as members_of
-from tonumpy.engine.values.values import (
-    EMPTY,
-    NOTHING,
-    Annotation,
-    Arguments,
-    Class,
-    Constant,
-    Device,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-)
-from tonumpy.engine.values.values import Union as AnyOf
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 
-_BOOL, _TEXT = NonTensor("bool"), NonTensor("str")
+_BOOL, _TEXT = v.NonTensor("bool"), v.NonTensor("str")
 
 
-def evaluate(frame: Frame, node: ast.expr) -> Value:
+def evaluate(frame: Frame, node: ast.expr) -> v.Value:
     """The value of an expression; what it does to variables is done."""
     evaluator = _EVALUATORS.get(node.__class__)
     return UNREAD if evaluator is None else evaluator(frame, node)
 
 
-def _name(frame: Frame, node: ast.Name) -> Value:
+def _name(frame: Frame, node: ast.Name) -> v.Value:
     value = frame.lookup(node.id)
     if frame.seen is not None:
         frame.seen.value(id(node), value)
     return value
 
 
-def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+def _attribute(frame: Frame, node: ast.Attribute) -> v.Value:
     path = path_of(node)
     if path is not None and frame.env is not None:
         known = frame.env.get(path)
@@ -62,8 +42,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
                 frame.value(node.value)
             return known
     owner = frame.value(node.value)
-    if node.attr == "device" and isinstance(owner, Unknown) and _reads_as_tensor(node.value):
-        value: Value = Device(owner.on_cpu, device_taint=owner.device_taint)
+    if node.attr == "device" and isinstance(owner, v.Unknown) and _reads_as_tensor(node.value):
+        value: v.Value = v.Device(owner.on_cpu, device_taint=owner.device_taint)
     else:
         value = members.attribute_of(frame, owner, node.attr)
     if frame.seen is not None:
@@ -80,26 +60,26 @@ def _reads_as_tensor(node: ast.expr) -> bool:
 _CHOOSING = frozenset("self cls cfg config args opt opts hparams hps settings model net network".split())
 
 
-def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+def _subscript(frame: Frame, node: ast.Subscript) -> v.Value:
     owner = frame.value(node.value)
     place = place_of(node)
     known = frame.env.get(place) if place is not None and frame.env is not None else None
-    if isinstance(owner, Symbol) and members.makes_annotation(owner):
-        return Annotation(frame.analysis.parameters.annotated(frame.module, node))
+    if isinstance(owner, v.Symbol) and members.makes_annotation(owner):
+        return v.Annotation(frame.analysis.parameters.annotated(frame.module, node))
     index = frame.value(node.slice)
     value = known or members.subscript_of(frame, owner, index, is_slice=isinstance(node.slice, ast.Slice))
     if frame.seen is not None:
-        frame.seen.call(id(node), owner, Arguments((index,)), frame.mode)
+        frame.seen.call(id(node), owner, v.Arguments((index,)), frame.mode)
         frame.seen.value(id(node), value)
     return value
 
 
-def _call(frame: Frame, node: ast.Call) -> Value:
+def _call(frame: Frame, node: ast.Call) -> v.Value:
     value = _called(frame, node)
     return frame.begun(value) if frame.analysis.tells_origins else value
 
 
-def _called(frame: Frame, node: ast.Call) -> Value:
+def _called(frame: Frame, node: ast.Call) -> v.Value:
     value = (
         _method_called(frame, node, node.func) if isinstance(node.func, ast.Attribute) else _value_called(frame, node)
     )
@@ -108,9 +88,9 @@ def _called(frame: Frame, node: ast.Call) -> Value:
     return value
 
 
-def _method_called(frame: Frame, node: ast.Call, function: ast.Attribute) -> Value:
+def _method_called(frame: Frame, node: ast.Call, function: ast.Attribute) -> v.Value:
     receiver = _super(frame) if is_super(function.value) else frame.value(function.value)
-    if isinstance(receiver, AnyOf):
+    if isinstance(receiver, v.Union):
         receiver = calls.narrowed_by_method(frame, receiver, function.attr)
     arguments = evaluate_arguments(frame, node)
     if frame.seen is not None:
@@ -123,23 +103,23 @@ def _method_called(frame: Frame, node: ast.Call, function: ast.Attribute) -> Val
     else:
         value = calls.call_method(frame, receiver, function.attr, arguments, node)
         value = ufuncs.after_method(receiver, function.attr, value)
-        if isinstance(receiver, Symbol) and function.attr in BOOLEAN_UFUNCS:
+        if isinstance(receiver, v.Symbol) and function.attr in BOOLEAN_UFUNCS:
             value = ufuncs.result_of(node, f"{receiver.name}.{function.attr}", arguments, value)
         value = effects.made_by_model(frame, value, function, arguments)
     effects.change_receiver(frame, function, receiver, arguments, value)
-    if isinstance(receiver, Instance):
+    if isinstance(receiver, v.Instance):
         effects.change_arguments(frame, node, frame.analysis.classes.method(receiver.cls, function.attr))
     return value
 
 
-def _value_called(frame: Frame, node: ast.Call) -> Value:
+def _value_called(frame: Frame, node: ast.Call) -> v.Value:
     called = frame.value(node.func)
     arguments = evaluate_arguments(frame, node)
     if frame.seen is not None:
         frame.seen.call(id(node), called, arguments, frame.mode)
         calls.note_callees(frame, node, called)
     value = frame.call(called, arguments)
-    if isinstance(called, Symbol):
+    if isinstance(called, v.Symbol):
         value = ufuncs.result_of(node, called.name, arguments, value)
     effects.change_arguments(frame, node, called)
     match node:
@@ -148,27 +128,27 @@ def _value_called(frame: Frame, node: ast.Call) -> Value:
     return effects.made_by_model(frame, value, node.func, arguments)
 
 
-def _super(frame: Frame) -> Value:
+def _super(frame: Frame) -> v.Value:
     owner = frame.owner
     if owner is None:
-        return Unknown(Reason.LIBRARY)
+        return v.Unknown(Reason.LIBRARY)
     bases = frame.analysis.classes.ancestors(owner)[1:]
     itself = frame.lookup("self")
     if bases:
-        return Instance(bases[0], real=itself if isinstance(itself, Instance) else None)
+        return v.Instance(bases[0], real=itself if isinstance(itself, v.Instance) else None)
     library = frame.analysis.classes.library_bases(owner)
-    return LibraryObject(library[0]) if library else Unknown(Reason.LIBRARY)
+    return v.LibraryObject(library[0]) if library else v.Unknown(Reason.LIBRARY)
 
 
-def evaluate_arguments(frame: Frame, node: ast.Call) -> Arguments:
+def evaluate_arguments(frame: Frame, node: ast.Call) -> v.Arguments:
     """The values of a call's arguments."""
-    positional: list[Value] = []
+    positional: list[v.Value] = []
     has_star = hides_names = False
-    hidden: Value = NOTHING
+    hidden: v.Value = v.NOTHING
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             starred = frame.value(argument.value)
-            if isinstance(starred, Sequence) and starred.items is not None and not has_star:
+            if isinstance(starred, v.Sequence) and starred.items is not None and not has_star:
                 positional.extend(starred.items)
             else:
                 has_star, hidden = True, join(hidden, frame.item(starred))
@@ -176,72 +156,72 @@ def evaluate_arguments(frame: Frame, node: ast.Call) -> Arguments:
             hidden = join(hidden, frame.value(argument))
         else:
             positional.append(frame.value(argument))
-    named: list[tuple[str, Value]] = []
+    named: list[tuple[str, v.Value]] = []
     for keyword in node.keywords:
         value = frame.value(keyword.value)
         if keyword.arg is not None:
             named.append((keyword.arg, value))
-        elif isinstance(value, Mapping) and isinstance(value.other, Nothing):
+        elif isinstance(value, v.Mapping) and isinstance(value.other, v.Nothing):
             named.extend((key, entry) for key, entry in value.entries if isinstance(key, str))
         else:
             has_star = hides_names = True
-    return Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names)
+    return v.Arguments(tuple(positional), tuple(named), has_star, hidden, hides_names)
 
 
-def _binary(frame: Frame, node: ast.BinOp) -> Value:
+def _binary(frame: Frame, node: ast.BinOp) -> v.Value:
     left, right = frame.value(node.left), frame.value(node.right)
     if frame.seen is not None:
-        frame.seen.call(id(node), left, Arguments((right,)), frame.mode)
-    if isinstance(node.op, ast.Mod) and isinstance(left, (Constant, NonTensor)) and _is_text(left):
+        frame.seen.call(id(node), left, v.Arguments((right,)), frame.mode)
+    if isinstance(node.op, ast.Mod) and isinstance(left, (v.Constant, v.NonTensor)) and _is_text(left):
         return _TEXT
-    if isinstance(left, Sequence) and isinstance(node.op, ast.Add) and isinstance(right, Sequence):
+    if isinstance(left, v.Sequence) and isinstance(node.op, ast.Add) and isinstance(right, v.Sequence):
         items = left.items + right.items if left.items is not None and right.items is not None else None
-        return Sequence(items, join(left.element, right.element))
-    if isinstance(left, Sequence) and isinstance(node.op, ast.Mult) and not isinstance(right, (Tensor, Sequence)):
-        return Sequence(None, left.element)
-    if isinstance(node.op, ast.BitOr) and isinstance(left, (Class, Symbol)):
-        return Annotation(frame.analysis.parameters.annotated(frame.module, node))
+        return v.Sequence(items, join(left.element, right.element))
+    if isinstance(left, v.Sequence) and isinstance(node.op, ast.Mult) and not isinstance(right, (v.Tensor, v.Sequence)):
+        return v.Sequence(None, left.element)
+    if isinstance(node.op, ast.BitOr) and isinstance(left, (v.Class, v.Symbol)):
+        return v.Annotation(frame.analysis.parameters.annotated(frame.module, node))
     return ufuncs.after_operator(node.op, left, right, calls.operator_value(frame, node.op, left, right))
 
 
-def _is_text(value: Value) -> bool:
-    return isinstance(value.value, str) if isinstance(value, Constant) else getattr(value, "what", "") == "str"
+def _is_text(value: v.Value) -> bool:
+    return isinstance(value.value, str) if isinstance(value, v.Constant) else getattr(value, "what", "") == "str"
 
 
-def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+def _unary(frame: Frame, node: ast.UnaryOp) -> v.Value:
     value = frame.value(node.operand)
     if isinstance(node.op, ast.Not):
         return _BOOL
     if frame.seen is not None and isinstance(node.op, ast.Invert):
-        frame.seen.call(id(node), value, Arguments(()), frame.mode)
-    if isinstance(value, Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
-        return Constant(-value.value)
+        frame.seen.call(id(node), value, v.Arguments(()), frame.mode)
+    if isinstance(value, v.Constant) and isinstance(value.value, (int, float)) and isinstance(node.op, ast.USub):
+        return v.Constant(-value.value)
     made = combine((value,), frame.mode)
-    if isinstance(made, Tensor):
+    if isinstance(made, v.Tensor):
         made = representation.of_operator(node.op, (value,), made)
     return calls.without_grad(made) if isinstance(node.op, ast.Invert) else made
 
 
-def _compare(frame: Frame, node: ast.Compare) -> Value:
+def _compare(frame: Frame, node: ast.Compare) -> v.Value:
     operands = [frame.value(node.left), *map(frame.value, node.comparators)]
     if frame.seen is not None:
-        frame.seen.call(id(node), operands[0], Arguments(tuple(operands[1:])), frame.mode)
+        frame.seen.call(id(node), operands[0], v.Arguments(tuple(operands[1:])), frame.mode)
     if isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
         return _BOOL
     made = combine(operands, frame.mode)
     parts = [
-        part._replace(requires_grad=False, dtype="bool", param_taint=False) if isinstance(part, Tensor) else part
+        part._replace(requires_grad=False, dtype="bool", param_taint=False) if isinstance(part, v.Tensor) else part
         for part in members_of(made)
     ]
     made = join_all(parts)
-    if isinstance(made, Unknown):
+    if isinstance(made, v.Unknown):
         return made._replace(requires_grad=False, reason=Reason.COMPARISON, param_taint=False)
-    return made if any(isinstance(part, Tensor) for part in parts) or isinstance(made, NonTensor) else _BOOL
+    return made if any(isinstance(part, v.Tensor) for part in parts) or isinstance(made, v.NonTensor) else _BOOL
 
 
-def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+def _boolean(frame: Frame, node: ast.BoolOp) -> v.Value:
     """`a or b`: each value but the last counts where it is true (or false)."""
-    found: Value = NOTHING
+    found: v.Value = v.NOTHING
     before = None if frame.env is None else dict(frame.env)
     is_or = isinstance(node.op, ast.Or)
     for part in node.values:
@@ -256,15 +236,15 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     return found
 
 
-def _is_false(value: Value) -> bool:
-    return isinstance(value, Constant) and not value.value
+def _is_false(value: v.Value) -> bool:
+    return isinstance(value, v.Constant) and not value.value
 
 
-def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+def _conditional(frame: Frame, node: ast.IfExp) -> v.Value:
     frame.value(node.test)
     truth = narrowing.constant_test(frame, node.test)
     before = frame.env
-    found: Value = NOTHING
+    found: v.Value = v.NOTHING
     for branch, holds in ((node.body, True), (node.orelse, False)):
         if truth is not None and truth is not holds:
             continue
@@ -275,13 +255,13 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     return found
 
 
-def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> v.Value:
     before = frame.env
     frame.env = None if before is None else dict(before)
-    items: tuple[Value, ...] | None = None
+    items: tuple[v.Value, ...] | None = None
     for generator in node.generators:
         iterated = frame.value(generator.iter)
-        if isinstance(iterated, Sequence) and iterated.items is not None and len(iterated.items) <= 4:
+        if isinstance(iterated, v.Sequence) and iterated.items is not None and len(iterated.items) <= 4:
             items = iterated.items if len(node.generators) == 1 and not generator.ifs else None
         frame.analysis.assign(frame, generator.target, frame.item(iterated), is_item=True)
         for test in generator.ifs:
@@ -289,7 +269,9 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
             narrowing.narrow(frame, test, holds=True)
     if isinstance(node, ast.DictComp):
         key, value = frame.value(node.key), frame.value(node.value)
-        found: Value = Mapping(((key.value, value),), NOTHING) if isinstance(key, Constant) else Mapping((), value)
+        found: v.Value = (
+            v.Mapping(((key.value, value),), v.NOTHING) if isinstance(key, v.Constant) else v.Mapping((), value)
+        )
     elif items is not None and not isinstance(node, ast.SetComp):
         parts = []
         for each in items:
@@ -297,18 +279,18 @@ def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.Generato
             parts.append(frame.value(node.elt))
         found = sequence_of(parts)
     else:
-        found = Sequence(None, frame.value(node.elt))
+        found = v.Sequence(None, frame.value(node.elt))
     frame.env = before
     return found
 
 
-def _sequence(frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
-    items: list[Value] | None = []
-    element: Value = NOTHING if node.elts else EMPTY
+def _sequence(frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> v.Value:
+    items: list[v.Value] | None = []
+    element: v.Value = v.NOTHING if node.elts else v.EMPTY
     for part in node.elts:
         if isinstance(part, ast.Starred):
             value = frame.value(part.value)
-            if isinstance(value, Sequence) and value.items is not None and items is not None:
+            if isinstance(value, v.Sequence) and value.items is not None and items is not None:
                 items += value.items
             else:
                 items = None
@@ -318,36 +300,36 @@ def _sequence(frame: Frame, node: ast.List | ast.Tuple | ast.Set) -> Value:
             element = join(element, value)
             if items is not None:
                 items.append(value)
-    return Sequence(None if items is None or isinstance(node, ast.Set) else tuple(items), element)
+    return v.Sequence(None if items is None or isinstance(node, ast.Set) else tuple(items), element)
 
 
-def _dict(frame: Frame, node: ast.Dict) -> Value:
-    entries: dict[object, Value] = {}
-    other: Value = NOTHING if node.keys else EMPTY
+def _dict(frame: Frame, node: ast.Dict) -> v.Value:
+    entries: dict[object, v.Value] = {}
+    other: v.Value = v.NOTHING if node.keys else v.EMPTY
     for key, part in zip(node.keys, node.values, strict=True):
         value = frame.value(part)
         if key is None:
-            if isinstance(value, Mapping):
+            if isinstance(value, v.Mapping):
                 entries.update(value.entries)
                 other = join(other, value.other)
             else:
-                other = join(other, Unknown(Reason.CONTENT))
+                other = join(other, v.Unknown(Reason.CONTENT))
             continue
         name = frame.value(key)
-        if isinstance(name, Constant):
+        if isinstance(name, v.Constant):
             entries[name.value] = value
         else:
             other = join(other, value)
-    return Mapping(tuple(entries.items()), other)
+    return v.Mapping(tuple(entries.items()), other)
 
 
-def _walrus(frame: Frame, node: ast.NamedExpr) -> Value:
+def _walrus(frame: Frame, node: ast.NamedExpr) -> v.Value:
     value = frame.value(node.value)
     frame.bind(node.target.id, value)
     return value
 
 
-def _string(frame: Frame, node: ast.JoinedStr) -> Value:
+def _string(frame: Frame, node: ast.JoinedStr) -> v.Value:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             frame.value(part.value)
@@ -356,20 +338,20 @@ def _string(frame: Frame, node: ast.JoinedStr) -> Value:
     return _TEXT
 
 
-def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> Value:
-    value = Constant(None) if node.value is None else frame.value(node.value)
+def _yield(frame: Frame, node: ast.Yield | ast.YieldFrom) -> v.Value:
+    value = v.Constant(None) if node.value is None else frame.value(node.value)
     frame.yielded = join(frame.yielded, value if isinstance(node, ast.Yield) else frame.item(value))
     return UNREAD
 
 
-def _slice(frame: Frame, node: ast.Slice) -> Value:
+def _slice(frame: Frame, node: ast.Slice) -> v.Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
             frame.value(part)
-    return NonTensor("slice")
+    return v.NonTensor("slice")
 
 
-def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+def _lambda(frame: Frame, node: ast.Lambda) -> v.Value:
     if frame.seen is not None:  # what stands in it is seen from what is known here, its parameters by their names
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
@@ -377,17 +359,17 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
         inner = Frame(frame.analysis, frame.module, node, frame.owner, frame, frame.mode, frame.depth)
         inner.seen, inner.row = frame.seen, node.lineno
         for name in parameter_names(node.args):
-            inner.bind(name, frame.named(Unknown(Reason.LAMBDA_PARAMETER), name))
+            inner.bind(name, frame.named(v.Unknown(Reason.LAMBDA_PARAMETER), name))
         inner.value(node.body)
-    return Function(node, frame.module, frame.owner, frame.as_closure())
+    return v.Function(node, frame.module, frame.owner, frame.as_closure())
 
 
-_EVALUATORS: dict[type, Callable[[Frame, ast.Any], Value]] = {  # type: ignore[name-defined]
+_EVALUATORS: dict[type, Callable[[Frame, ast.Any], v.Value]] = {  # type: ignore[name-defined]
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Subscript: _subscript,
     ast.Call: _call,
-    ast.Constant: lambda _, node: Constant(node.value),
+    ast.Constant: lambda _, node: v.Constant(node.value),
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
     ast.Compare: _compare,

@@ -8,22 +8,12 @@ from typing import NamedTuple, Protocol
 from tonumpy.engine.interpreter import habit_values
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.names.module import Module
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Basis, Spot
 from tonumpy.engine.values.joins import join, join_arguments
 from tonumpy.engine.values.origins import begun_at
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_size import bounded
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Arguments,
-    BoundMethod,
-    Class,
-    Function,
-    Instance,
-    Unknown,
-    Value,
-    same,
-)
 from tonumpy.facts import Fact
 from tonumpy.text.names import path_of
 
@@ -31,48 +21,50 @@ from tonumpy.text.names import path_of
 class Names(Protocol):
     """The global names of modules."""
 
-    def global_value(self, module: Module, name: str) -> Value: ...
-    def member(self, module: Module, name: str) -> Value: ...
-    def import_value(self, module: Module, imported: Import) -> Value: ...
+    def global_value(self, module: Module, name: str) -> v.Value: ...
+    def member(self, module: Module, name: str) -> v.Value: ...
+    def import_value(self, module: Module, imported: Import) -> v.Value: ...
 
 
 class Classes(Protocol):
     """The classes of the repository."""
 
-    def ancestors(self, cls: Class) -> list[Class]: ...
-    def attribute(self, frame: Frame, instance: Instance, name: str) -> Value: ...
-    def attribute_known(self, frame: Frame, instance: Instance, name: str) -> Value | None: ...
-    def class_attribute(self, cls: Class, name: str) -> Value: ...
-    def fields(self, value: Instance) -> dict[str, Value] | None: ...
-    def foreign_root(self, cls: Class) -> str | None: ...
-    def is_dataset(self, cls: Class) -> bool: ...
-    def is_module(self, cls: Class) -> bool: ...
-    def is_operator(self, cls: Class) -> bool: ...
-    def lacks(self, cls: Class, name: str) -> bool: ...
-    def library_bases(self, cls: Class) -> list[str]: ...
-    def makes_tensors(self, cls: Class) -> bool: ...
-    def method(self, cls: Class, name: str) -> Function | None: ...
-    def moves_itself(self, cls: Class) -> bool: ...
+    def ancestors(self, cls: v.Class) -> list[v.Class]: ...
+    def attribute(self, frame: Frame, instance: v.Instance, name: str) -> v.Value: ...
+    def attribute_known(self, frame: Frame, instance: v.Instance, name: str) -> v.Value | None: ...
+    def class_attribute(self, cls: v.Class, name: str) -> v.Value: ...
+    def fields(self, value: v.Instance) -> dict[str, v.Value] | None: ...
+    def foreign_root(self, cls: v.Class) -> str | None: ...
+    def is_dataset(self, cls: v.Class) -> bool: ...
+    def is_module(self, cls: v.Class) -> bool: ...
+    def is_operator(self, cls: v.Class) -> bool: ...
+    def lacks(self, cls: v.Class, name: str) -> bool: ...
+    def library_bases(self, cls: v.Class) -> list[str]: ...
+    def makes_tensors(self, cls: v.Class) -> bool: ...
+    def method(self, cls: v.Class, name: str) -> v.Function | None: ...
+    def moves_itself(self, cls: v.Class) -> bool: ...
 
 
 class Parameters(Protocol):
     """Parameters and annotations."""
 
-    def annotated(self, module: Module, node: ast.expr | None) -> Value: ...
-    def combined(self, seen: Value, declared: Value) -> Value: ...
-    def value_of_class(self, cls: Value) -> Value: ...
+    def annotated(self, module: Module, node: ast.expr | None) -> v.Value: ...
+    def combined(self, seen: v.Value, declared: v.Value) -> v.Value: ...
+    def value_of_class(self, cls: v.Value) -> v.Value: ...
 
 
 class OwnPromises(Protocol):
     """The rows of the user's settings; each gives None where no row speaks of what is called."""
 
-    def call_of_library(self, frame: Frame, name: str, owner: Value | None, arguments: Arguments) -> Value | None: ...
+    def call_of_library(
+        self, frame: Frame, name: str, owner: v.Value | None, arguments: v.Arguments
+    ) -> v.Value | None: ...
     def call_of_repository(
-        self, frame: Frame, function: Function | BoundMethod | Instance | Class, arguments: Arguments
-    ) -> Value | None: ...
+        self, frame: Frame, function: v.Function | v.BoundMethod | v.Instance | v.Class, arguments: v.Arguments
+    ) -> v.Value | None: ...
 
-    def call_of_method(self, frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value | None: ...
-    def named(self, module: Module, name: str, found: Value | None) -> Value | None: ...
+    def call_of_method(self, frame: Frame, owner: v.Instance, name: str, arguments: v.Arguments) -> v.Value | None: ...
+    def named(self, module: Module, name: str, found: v.Value | None) -> v.Value | None: ...
 
 
 class Summaries(Protocol):
@@ -93,17 +85,17 @@ class Summaries(Protocol):
     @property
     def closures(self) -> list[Frame]: ...
     def enter(
-        self, frame: Frame, function: Function, receiver: Value | None, arguments: Arguments, *, mode: Fact = None
-    ) -> Value: ...
+        self, frame: Frame, function: v.Function, receiver: v.Value | None, arguments: v.Arguments, *, mode: Fact = None
+    ) -> v.Value: ...
     def may_go_on(self) -> bool: ...
-    def text_of(self, scope: Class | Function) -> str: ...
-    def evaluate(self, frame: Frame, node: ast.expr) -> Value: ...
-    def call_value(self, frame: Frame, function: Value, arguments: Arguments) -> Value: ...
-    def item_of(self, frame: Frame, value: Value) -> Value: ...
-    def assign(self, frame: Frame, target: ast.expr, value: Value, *, is_item: bool = False) -> None: ...
+    def text_of(self, scope: v.Class | v.Function) -> str: ...
+    def evaluate(self, frame: Frame, node: ast.expr) -> v.Value: ...
+    def call_value(self, frame: Frame, function: v.Value, arguments: v.Arguments) -> v.Value: ...
+    def item_of(self, frame: Frame, value: v.Value) -> v.Value: ...
+    def assign(self, frame: Frame, target: ast.expr, value: v.Value, *, is_item: bool = False) -> None: ...
 
 
-Environment = dict[str, Value]  # by the names of variables, and by the paths of attributes: `self.net`
+Environment = dict[str, v.Value]  # by the names of variables, and by the paths of attributes: `self.net`
 
 
 class Observation(NamedTuple):
@@ -112,9 +104,9 @@ class Observation(NamedTuple):
     `links` holds the id of each node of the receiver's chain, with its value.
     """
 
-    receiver: Value
-    links: tuple[tuple[int, Value], ...]
-    arguments: Arguments
+    receiver: v.Value
+    links: tuple[tuple[int, v.Value], ...]
+    arguments: v.Arguments
     grad_mode: Fact
     evidence: AllEvidence = PROVED
 
@@ -124,18 +116,18 @@ class Seen:
     of the repository that each call may enter, all by the ids of nodes."""
 
     def __init__(self) -> None:
-        self.calls: dict[int, tuple[Value, Arguments, Fact]] = {}
-        self.values: dict[int, Value] = {}
+        self.calls: dict[int, tuple[v.Value, v.Arguments, Fact]] = {}
+        self.values: dict[int, v.Value] = {}
         self.callees: dict[int, set[int]] = {}
 
-    def call(self, node: int, receiver: Value, arguments: Arguments, mode: Fact) -> None:
+    def call(self, node: int, receiver: v.Value, arguments: v.Arguments, mode: Fact) -> None:
         before = self.calls.get(node)
         if before is not None:
             receiver, arguments = join(before[0], receiver), join_arguments(before[1], arguments)
             mode = mode if mode is before[2] else None
         self.calls[node] = (receiver, arguments, mode)
 
-    def value(self, node: int, value: Value) -> None:
+    def value(self, node: int, value: v.Value) -> None:
         before = self.values.get(node)
         self.values[node] = value if before is None else join(before, value)
 
@@ -154,7 +146,7 @@ class Frame:
         analysis: Summaries,
         module: Module,
         node: ast.AST,
-        owner: Class | None,
+        owner: v.Class | None,
         closure: Frame | None,
         mode: Fact,
         depth: int,
@@ -168,14 +160,16 @@ class Frame:
         self.depth = depth
         self.env: Environment | None = {}
         self.last_env: Environment = {}
-        self.result: Value = NOTHING
-        self.yielded: Value = NOTHING
+        self.result: v.Value = v.NOTHING
+        self.yielded: v.Value = v.NOTHING
         self.breaks: list[Environment] = []
         self.continues: list[Environment] = []
         self.seen: Seen | None = None
         self.stores: Environment = {}  # what is stored in the attributes of `self`
         self.flags: dict[str, bool] = {}
-        self.tests: dict[str, tuple[ast.expr, str, Value]] = {}  # kept in variables: the test, its subject, that before
+        self.tests: dict[
+            str, tuple[ast.expr, str, v.Value]
+        ] = {}  # kept in variables: the test, its subject, that before
         self.row = 0
         self.has_paths = False  # whether anything is known of attributes and items
         self.shared: set[str] = set()  # variables that a function within writes (`nonlocal`), whenever it is called
@@ -189,22 +183,22 @@ class Frame:
     def close(self) -> None:
         """Forget all values, so that the frame goes at once: no garbage is collected during a run."""
         self.env, self.last_env, self.stores, self.tests, self.seen = None, {}, {}, {}, None
-        self.breaks, self.continues, self.result, self.yielded = [], [], NOTHING, NOTHING
+        self.breaks, self.continues, self.result, self.yielded = [], [], v.NOTHING, v.NOTHING
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> v.Value:
         return self.analysis.evaluate(self, node)
 
-    def call(self, function: Value, arguments: Arguments) -> Value:
+    def call(self, function: v.Value, arguments: v.Arguments) -> v.Value:
         return self.analysis.call_value(self, function, arguments)
 
-    def item(self, value: Value) -> Value:
+    def item(self, value: v.Value) -> v.Value:
         return self.analysis.item_of(self, value)
 
-    def fresh(self, reason: Reason) -> Unknown:
+    def fresh(self, reason: Reason) -> v.Unknown:
         """The result of a call of which nothing is known: without grad where grad mode is off."""
-        return Unknown(reason, None, False if self.mode is False else None)
+        return v.Unknown(reason, None, False if self.mode is False else None)
 
-    def lookup(self, name: str) -> Value:
+    def lookup(self, name: str) -> v.Value:
         """The value of a variable, here or in the scopes around."""
         frame: Frame | None = self
         while frame is not None:
@@ -214,7 +208,7 @@ class Frame:
             frame = frame.closure
         return self.analysis.names.global_value(self.module, name)
 
-    def bind(self, path: str, value: Value) -> None:
+    def bind(self, path: str, value: v.Value) -> None:
         """Bind a variable, or an attribute; what was known of its parts is no longer."""
         env = self.env
         if env is None:
@@ -242,13 +236,13 @@ class Frame:
             if other in env and name in env:
                 self.bind(other, join(env[other], env[name]))
 
-    def refine(self, path: str, value: Value) -> None:
+    def refine(self, path: str, value: v.Value) -> None:
         """Return what a test has shown, which stores nothing."""
         if self.env is not None:
             self.env[path] = value
             self.has_paths = self.has_paths or "." in path
 
-    def begun(self, value: Value) -> Value:
+    def begun(self, value: v.Value) -> v.Value:
         """The value with this line behind each fact that is new (for `tonumpy why`)."""
         return begun_at(value, self.module.filename, self.row) if self.row else value
 
@@ -260,11 +254,11 @@ class Frame:
     def habit(self, habit: str, message: str) -> Basis | None:
         return Spot(self.module.filename, self.row, self.analysis.disabled_habits).habit(habit, message)
 
-    def named(self, value: Value, name: str, *, is_item: bool = False) -> Value:
+    def named(self, value: v.Value, name: str, *, is_item: bool = False) -> v.Value:
         """The value, with what habits say of the name that it goes by."""
         return habit_values.by_name(self, value, name, is_item=is_item)
 
-    def as_data(self, value: Value) -> Value:
+    def as_data(self, value: v.Value) -> v.Value:
         return habit_values.as_data(self, value)
 
 
@@ -289,11 +283,11 @@ def join_env(first: Environment | None, second: Environment | None) -> Environme
             if "." not in name:
                 joined[name] = value
         else:
-            joined[name] = value if value is other or same(value, other) else join(value, other)
+            joined[name] = value if value is other or v.same(value, other) else join(value, other)
     for name, value in second.items():
         if name not in first and "." not in name:
             joined[name] = value
     return joined
 
 
-UNREAD = Unknown(Reason.SYNTAX)
+UNREAD = v.Unknown(Reason.SYNTAX)

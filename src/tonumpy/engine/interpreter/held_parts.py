@@ -8,6 +8,7 @@ from tonumpy.engine.interpreter.frame import Frame
 from tonumpy.engine.knowledge.libraries.rows import (
     is_module,
 )
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import (
@@ -15,28 +16,14 @@ from tonumpy.engine.values.value_facts import (
     members,
     tensor_facts,
 )
-from tonumpy.engine.values.values import (
-    Arguments,
-    Constant,
-    DeviceTaint,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Sequence,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Fact
 
 LOADER = "torch.utils.data.DataLoader"
 
 
 def of_owner(
-    frame: Frame, kind: str, detail: str, tensor: Tensor, owner: LibraryObject, arguments: Arguments
-) -> Value | None:
+    frame: Frame, kind: str, detail: str, tensor: v.Tensor, owner: v.LibraryObject, arguments: v.Arguments
+) -> v.Value | None:
     """Return what a word in the `returns` of a row stands for that speaks of the object itself; None of other words."""
     if kind in _OF_OBJECTS:
         return _OF_OBJECTS[kind](owner, detail, tensor)
@@ -49,37 +36,37 @@ def of_owner(
         return None if inner is None else frame.call(inner, arguments)
     if kind == "rows":
         columns = () if owner.arguments is None else owner.arguments.positional
-        return sequence_of(list(map(frame.item, columns))) if columns else Sequence(None, tensor)
+        return sequence_of(list(map(frame.item, columns))) if columns else v.Sequence(None, tensor)
     if kind == "items":
         dataset = _held(owner, detail)
         return None if dataset is None else frame.item(dataset)
     return _collated(frame, tensor, owner) if kind == "collated" else None
 
 
-def _outputs(owner: LibraryObject, detail: str, tensor: Tensor) -> Value | None:
-    return None if owner.dtype is None else LibraryObject(detail, *tensor_facts(tensor), dtype=owner.dtype)
+def _outputs(owner: v.LibraryObject, detail: str, tensor: v.Tensor) -> v.Value | None:
+    return None if owner.dtype is None else v.LibraryObject(detail, *tensor_facts(tensor), dtype=owner.dtype)
 
 
-def _sequential(owner: LibraryObject, _: str, tensor: Tensor) -> Value | None:
-    are_layers = all(isinstance(each, LibraryObject) for each in members(layer(owner, None)))
+def _sequential(owner: v.LibraryObject, _: str, tensor: v.Tensor) -> v.Value | None:
+    are_layers = all(isinstance(each, v.LibraryObject) for each in members(layer(owner, None)))
     return tensor._replace(certainty="likely") if are_layers else None
 
 
-def _layers(owner: LibraryObject, detail: str, arguments: Arguments) -> Value:
+def _layers(owner: v.LibraryObject, detail: str, arguments: v.Arguments) -> v.Value:
     one = layer(owner, arguments.get(0, "index"))
-    pair = Sequence((NonTensor("str"), one), one)
-    return {"": one, "values": Sequence(None, one), "items": Sequence(None, pair)}[detail]
+    pair = v.Sequence((v.NonTensor("str"), one), one)
+    return {"": one, "values": v.Sequence(None, one), "items": v.Sequence(None, pair)}[detail]
 
 
-def _held(owner: LibraryObject, name: str) -> Value | None:
+def _held(owner: v.LibraryObject, name: str) -> v.Value | None:
     return None if owner.arguments is None else owner.arguments.get(0, name)
 
 
-def _wrapped(owner: LibraryObject) -> Value:
-    return _as_held(owner, _held(owner, "module") or Unknown(Reason.LIBRARY))
+def _wrapped(owner: v.LibraryObject) -> v.Value:
+    return _as_held(owner, _held(owner, "module") or v.Unknown(Reason.LIBRARY))
 
 
-_OF_OBJECTS: dict[str, Callable[[LibraryObject, str, Tensor], Value | None]] = {
+_OF_OBJECTS: dict[str, Callable[[v.LibraryObject, str, v.Tensor], v.Value | None]] = {
     "outputs": _outputs,
     "sequential": _sequential,
     "wrapped": lambda owner, *_: _wrapped(owner),
@@ -88,79 +75,79 @@ _OF_OBJECTS: dict[str, Callable[[LibraryObject, str, Tensor], Value | None]] = {
 }
 
 
-def _composed(frame: Frame, owner: LibraryObject, arguments: Arguments) -> Value | None:
+def _composed(frame: Frame, owner: v.LibraryObject, arguments: v.Arguments) -> v.Value | None:
     """Return what the transforms of a `Compose` make of an argument, one after the other."""
     steps = _held(owner, "transforms")
-    if not isinstance(steps, Sequence) or steps.items is None or not arguments.positional:
+    if not isinstance(steps, v.Sequence) or steps.items is None or not arguments.positional:
         return None
     value = arguments.positional[0]
     for step in steps.items:
-        value = frame.call(step, Arguments((value,)))
+        value = frame.call(step, v.Arguments((value,)))
     return value
 
 
-def _collated(frame: Frame, tensor: Tensor, owner: LibraryObject) -> Value:
-    unknown = Unknown(Reason.LIBRARY, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence)
+def _collated(frame: Frame, tensor: v.Tensor, owner: v.LibraryObject) -> v.Value:
+    unknown = v.Unknown(Reason.LIBRARY, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence)
     dataset = _held(owner, "dataset")
     if owner.arguments is None or dataset is None or owner.arguments.get(7, "collate_fn") is not None:
         return unknown
     given = frame.item(dataset)
-    return collate(frame.as_data(given) if isinstance(dataset, Instance) else given, unknown, frame.mode)
+    return collate(frame.as_data(given) if isinstance(dataset, v.Instance) else given, unknown, frame.mode)
 
 
-def prepared(frame: Frame, value: Value) -> Value:
+def prepared(frame: Frame, value: v.Value) -> v.Value:
     """Return what `accelerator.prepare` makes of a loader or a module."""
-    if isinstance(value, LibraryObject) and value.name == LOADER:
-        return LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
-    if isinstance(value, Instance) and frame.analysis.classes.is_module(value.cls):
-        return value._replace(on_cpu=None, device_taint=DeviceTaint.CHOSEN)
-    if isinstance(value, LibraryObject) and is_module([value.name]):
-        return value._replace(on_cpu=None, device_taint=DeviceTaint.CHOSEN)
+    if isinstance(value, v.LibraryObject) and value.name == LOADER:
+        return v.LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
+    if isinstance(value, v.Instance) and frame.analysis.classes.is_module(value.cls):
+        return value._replace(on_cpu=None, device_taint=v.DeviceTaint.CHOSEN)
+    if isinstance(value, v.LibraryObject) and is_module([value.name]):
+        return value._replace(on_cpu=None, device_taint=v.DeviceTaint.CHOSEN)
     return value
 
 
-def layer(owner: LibraryObject, index: Value | None) -> Value:
+def layer(owner: v.LibraryObject, index: v.Value | None) -> v.Value:
     """Return what stands in a container of modules at an index or under a name."""
     given = () if owner.arguments is None else owner.arguments.positional
-    whole = given[0] if len(given) == 1 and isinstance(given[0], (Sequence, Mapping)) else sequence_of(given)
-    found: Value
-    if isinstance(whole, Mapping):
-        found = whole.get(index.value) if isinstance(index, Constant) else join_all(whole.values())
+    whole = given[0] if len(given) == 1 and isinstance(given[0], (v.Sequence, v.Mapping)) else sequence_of(given)
+    found: v.Value
+    if isinstance(whole, v.Mapping):
+        found = whole.get(index.value) if isinstance(index, v.Constant) else join_all(whole.values())
     else:
-        items, place = whole.items or (), index.value if isinstance(index, Constant) else None
+        items, place = whole.items or (), index.value if isinstance(index, v.Constant) else None
         found = whole.element
         if isinstance(place, int) and -len(items) <= place < len(items):
             found = items[place]
     return _as_held(owner, found)
 
 
-def _as_held(owner: LibraryObject, value: Value) -> Value:
-    if isinstance(value, Union):
+def _as_held(owner: v.LibraryObject, value: v.Value) -> v.Value:
+    if isinstance(value, v.Union):
         return join_all(_as_held(owner, each) for each in value.members)
-    if isinstance(value, (LibraryObject, Instance, Tensor)):
-        dtype = value.dtype if isinstance(value, Tensor) else owner.dtype or value.dtype
+    if isinstance(value, (v.LibraryObject, v.Instance, v.Tensor)):
+        dtype = value.dtype if isinstance(value, v.Tensor) else owner.dtype or value.dtype
         there = value._replace(on_cpu=owner.on_cpu, requires_grad=owner.requires_grad)
         return there._replace(dtype=dtype, device_taint=owner.device_taint)
-    return Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad, device_taint=owner.device_taint)
+    return v.Unknown(Reason.LIBRARY, owner.on_cpu, owner.requires_grad, device_taint=owner.device_taint)
 
 
-def collate(item_: Value, unknown: Unknown, mode: Fact) -> Value:
+def collate(item_: v.Value, unknown: v.Unknown, mode: Fact) -> v.Value:
     """A batch of such items, as torch's default_collate makes it: arrays and numbers become tensors on the CPU."""
-    if isinstance(item_, Sequence):
+    if isinstance(item_, v.Sequence):
         parts = [collate(each, unknown, mode) for each in item_.items] if item_.items is not None else None
-        return sequence_of(parts) if parts is not None else Sequence(None, collate(item_.element, unknown, mode))
-    if isinstance(item_, Mapping):
+        return sequence_of(parts) if parts is not None else v.Sequence(None, collate(item_.element, unknown, mode))
+    if isinstance(item_, v.Mapping):
         return mapped(item_, lambda part: collate(part, unknown, mode))
-    if isinstance(item_, Tensor):
+    if isinstance(item_, v.Tensor):
         return item_._replace(is_number=False, is_item=False)
-    is_number = isinstance(item_, NonTensor) and item_.what not in ("str", "key")
-    is_number = is_number or (isinstance(item_, Constant) and isinstance(item_.value, (int, float)))
+    is_number = isinstance(item_, v.NonTensor) and item_.what not in ("str", "key")
+    is_number = is_number or (isinstance(item_, v.Constant) and isinstance(item_.value, (int, float)))
     if is_number:
-        return Tensor(True, False, evidence=unknown.evidence)
-    if isinstance(item_, Unknown):
+        return v.Tensor(True, False, evidence=unknown.evidence)
+    if isinstance(item_, v.Unknown):
         facts = (
             True if item_.on_cpu else unknown.on_cpu,
             False if item_.requires_grad is False else unknown.requires_grad,
         )
-        return Unknown(Reason.LIBRARY, *facts, evidence=item_.evidence | unknown.evidence)
-    return item_ if isinstance(item_, (Constant, NonTensor)) else unknown
+        return v.Unknown(Reason.LIBRARY, *facts, evidence=item_.evidence | unknown.evidence)
+    return item_ if isinstance(item_, (v.Constant, v.NonTensor)) else unknown

@@ -8,25 +8,10 @@ from tonumpy.engine.interpreter.devices import TENSOR_TYPES, as_tensor, cpu_of_d
 from tonumpy.engine.interpreter.frame import Frame, place_of
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.grad_contexts import ASKS_FOR_GRAD_MODE
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_integral, may_lack
 from tonumpy.engine.values.joins import join_all
 from tonumpy.engine.values.value_facts import dtype_of, members, with_facts, with_facts_of
-from tonumpy.engine.values.values import (
-    NONE,
-    Class,
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    OtherFramework,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Fact
 from tonumpy.text.names import last_name
 
@@ -81,14 +66,14 @@ def note_test(frame: Frame, name: str, test: ast.Call) -> None:
         frame.tests[name] = (test, subject.id, frame.env[subject.id])
 
 
-def _subject(frame: Frame, node: ast.expr | None) -> tuple[str | None, Value]:
+def _subject(frame: Frame, node: ast.expr | None) -> tuple[str | None, v.Value]:
     if isinstance(node, ast.NamedExpr):
         node = node.target
     path = None if node is None else place_of(node)
-    return (None, NONE) if node is None or path is None else (path, frame.value(node))
+    return (None, v.NONE) if node is None or path is None else (path, frame.value(node))
 
 
-def _keep(frame: Frame, path: str, kept: list[Value]) -> None:
+def _keep(frame: Frame, path: str, kept: list[v.Value]) -> None:
     if kept:
         frame.refine(path, join_all(kept))
 
@@ -104,7 +89,7 @@ def _by_call(frame: Frame, test: ast.Call, *, holds: bool) -> None:
             _by_hasattr(frame, subject, name, holds=holds)
         case "is_complex", _ if holds and owner is not None:
             path, value = _subject(frame, owner)
-            if path is not None and isinstance(value, Tensor) and value.dtype is None:
+            if path is not None and isinstance(value, v.Tensor) and value.dtype is None:
                 frame.refine(path, value._replace(dtype="complex"))
         case "is_floating_point", given if not holds:
             path, value = _subject(frame, [*given, owner][0])
@@ -116,24 +101,24 @@ def _by_classes(frame: Frame, subject: ast.expr, asked: ast.expr | None, *, hold
     """Narrow to the classes that are asked for; to torch.Tensor where the function says that."""
     path, value = _subject(frame, subject)
     if path is not None:
-        classes: list[Value] = [Symbol("torch.Tensor")] if asked is None else classes_asked(frame, asked)
+        classes: list[v.Value] = [v.Symbol("torch.Tensor")] if asked is None else classes_asked(frame, asked)
         narrow_to_classes(frame, path, value, classes, holds=holds)
 
 
-def classes_asked(frame: Frame, node: ast.expr) -> list[Value]:
+def classes_asked(frame: Frame, node: ast.expr) -> list[v.Value]:
     """The classes that `isinstance` is asked for."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return [each for part in node.elts for each in classes_asked(frame, part)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return classes_asked(frame, node.left) + classes_asked(frame, node.right)
     value = frame.value(node)
-    return list(value.items) if isinstance(value, Sequence) and value.items else [value]
+    return list(value.items) if isinstance(value, v.Sequence) and value.items else [value]
 
 
-def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value], *, holds: bool) -> None:
+def narrow_to_classes(frame: Frame, path: str, value: v.Value, classes: list[v.Value], *, holds: bool) -> None:
     """Keep the members of a value that are, or are not, of some classes."""
-    of_tensors = Symbol("torch.Tensor") in classes
-    kept: list[Value] = []
+    of_tensors = v.Symbol("torch.Tensor") in classes
+    kept: list[v.Value] = []
     for member in members(value):
         verdicts = [is_instance(frame, member, cls) for cls in classes]
         if holds:
@@ -141,72 +126,74 @@ def narrow_to_classes(frame: Frame, path: str, value: Value, classes: list[Value
             open_ones = (cls for cls, verdict in asked if verdict is None)
             kept += [member] if True in verdicts else [_as_instance(frame, member, cls) for cls in open_ones]
         elif True not in verdicts:
-            is_open = of_tensors and isinstance(member, Unknown)
+            is_open = of_tensors and isinstance(member, v.Unknown)
             kept.append(member._replace(is_no_tensor=True) if is_open else member)  # type: ignore[call-arg]
     if not kept and holds:
         kept = list(map(frame.analysis.parameters.value_of_class, classes))
     elif not kept and of_tensors:
-        kept = [NonTensor("what no tensor is")]
+        kept = [v.NonTensor("what no tensor is")]
     _keep(frame, path, kept)
 
 
-def _as_instance(frame: Frame, value: Value, cls: Value) -> Value:
+def _as_instance(frame: Frame, value: v.Value, cls: v.Value) -> v.Value:
     """The value as an instance of a class of which it may be one."""
     dtype = _dtype_on_cpu(cls)
     if dtype is not None:
         return _of_type(value, dtype)
     made = frame.analysis.parameters.value_of_class(cls)
-    if isinstance(value, (Tensor, Unknown)) and isinstance(made, Tensor):
+    if isinstance(value, (v.Tensor, v.Unknown)) and isinstance(made, v.Tensor):
         return with_facts_of(made._replace(is_given=False), value)
-    return value if isinstance(made, Unknown) else made
+    return value if isinstance(made, v.Unknown) else made
 
 
-def _dtype_on_cpu(cls: Value) -> str | None:
+def _dtype_on_cpu(cls: v.Value) -> str | None:
     """The dtype of `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
-    if not isinstance(cls, Symbol) or not cls.name.startswith("torch."):
+    if not isinstance(cls, v.Symbol) or not cls.name.startswith("torch."):
         return None
     return TENSOR_TYPES.get(cls.name.removeprefix("torch."))
 
 
-def _of_type(value: Value, dtype: str) -> Value:
+def _of_type(value: v.Value, dtype: str) -> v.Value:
     """The value as a tensor of a type of the CPU."""
-    tensor = as_tensor(value) if isinstance(value, (Tensor, Unknown)) else Tensor()
+    tensor = as_tensor(value) if isinstance(value, (v.Tensor, v.Unknown)) else v.Tensor()
     tensor = tensor._replace(dtype=dtype, certainty="tensor")
     return with_facts(tensor, on_cpu=True, requires_grad=False if is_integral(dtype) else None)
 
 
-def is_instance(frame: Frame, value: Value, cls: Value) -> Fact:
+def is_instance(frame: Frame, value: v.Value, cls: v.Value) -> Fact:
     """True if a value is surely of a class, or surely not."""
-    if isinstance(value, Unknown):
-        is_tensor = isinstance(cls, Symbol) and cls.name == "torch.Tensor"
+    if isinstance(value, v.Unknown):
+        is_tensor = isinstance(cls, v.Symbol) and cls.name == "torch.Tensor"
         return False if is_tensor and value.is_no_tensor else None
-    if isinstance(cls, Class):
-        if isinstance(value, Instance):
+    if isinstance(cls, v.Class):
+        if isinstance(value, v.Instance):
             known = frame.analysis.classes.ancestors(value.cls)
             return True if any(each.node is cls.node for each in known) else None
-        return False if isinstance(value, (Tensor, Constant, Sequence, Mapping, NonTensor)) else None
-    return _is_of_library(value, cls.name) if isinstance(cls, Symbol) else None
+        return False if isinstance(value, (v.Tensor, v.Constant, v.Sequence, v.Mapping, v.NonTensor)) else None
+    return _is_of_library(value, cls.name) if isinstance(cls, v.Symbol) else None
 
 
-def _is_of_library(value: Value, name: str) -> Fact:
+def _is_of_library(value: v.Value, name: str) -> Fact:
     """True if a value is surely of a class of a library or of Python, or surely not."""
     short = name.rpartition(".")[2]
-    if isinstance(value, Tensor):
+    if isinstance(value, v.Tensor):
         return _is_tensor_of(value, name, short)
-    if short in ("Tensor", "Parameter") and isinstance(value, (Sequence, Mapping, Constant, NonTensor, Instance)):
+    if short in ("Tensor", "Parameter") and isinstance(
+        value, (v.Sequence, v.Mapping, v.Constant, v.NonTensor, v.Instance)
+    ):
         return False
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return None if short in ("list", "tuple", "set", "Sequence", "Iterable", "Collection") else False
-    if isinstance(value, Mapping):
+    if isinstance(value, v.Mapping):
         return None if short in ("dict", "Mapping", "OrderedDict", "defaultdict", "MutableMapping") else False
-    if isinstance(value, Constant):
+    if isinstance(value, v.Constant):
         return type(value.value).__name__ == short if name.startswith("builtins.") else None
-    if isinstance(value, NonTensor):
+    if isinstance(value, v.NonTensor):
         return _is_plain_of(value, short)
-    return False if isinstance(value, (LibraryObject, Instance)) and name.startswith("builtins.") else None
+    return False if isinstance(value, (v.LibraryObject, v.Instance)) and name.startswith("builtins.") else None
 
 
-def _is_tensor_of(value: Tensor, name: str, short: str) -> Fact:
+def _is_tensor_of(value: v.Tensor, name: str, short: str) -> Fact:
     if name in ("torch.Tensor", "torch.autograd.Variable") or short == "Tensor":
         return True
     if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") or short.endswith("Tensor"):
@@ -214,7 +201,7 @@ def _is_tensor_of(value: Tensor, name: str, short: str) -> Fact:
     return False if value.certainty == "tensor" or name.startswith(("builtins.", "numpy.")) else None
 
 
-def _is_plain_of(value: NonTensor, short: str) -> Fact:
+def _is_plain_of(value: v.NonTensor, short: str) -> Fact:
     if value.what.rpartition(".")[2] == short or value.what in _SHAPES.get(short, ()):
         return True
     if value.dimensions is not None:
@@ -229,24 +216,24 @@ def _by_hasattr(frame: Frame, subject: ast.expr, name: str, *, holds: bool) -> N
     tensors_have = name in _TORCH_ONLY or torch_api.is_of_tensors(name)
     spoken = frame.module.frameworks
     shows_tensor = name in _TORCH_ONLY and spoken.only_torch_says and name not in spoken.shared_words
-    kept: list[Value] = []
+    kept: list[v.Value] = []
     for member in members(value):
         if _has(member, name, tensors_have=tensors_have) not in (None, holds):
             continue
-        if isinstance(member, Unknown) and tensors_have and not member.is_no_tensor:
+        if isinstance(member, v.Unknown) and tensors_have and not member.is_no_tensor:
             if not holds:
                 member = member._replace(is_no_tensor=True)
             elif shows_tensor:
-                member = with_facts_of(Tensor(certainty="likely"), member)
+                member = with_facts_of(v.Tensor(certainty="likely"), member)
         kept.append(member)
     _keep(frame, path, kept)
 
 
-def _has(value: Value, name: str, *, tensors_have: bool) -> Fact:
+def _has(value: v.Value, name: str, *, tensors_have: bool) -> Fact:
     """True if a value surely has an attribute, or surely not."""
-    if isinstance(value, Tensor):
+    if isinstance(value, v.Tensor):
         return True if tensors_have else None
-    may = isinstance(value, (Unknown, OtherFramework, Instance, LibraryObject))
+    may = isinstance(value, (v.Unknown, v.OtherFramework, v.Instance, v.LibraryObject))
     return False if name in _TORCH_ONLY and not may else None
 
 
@@ -270,9 +257,9 @@ def _by_comparison(frame: Frame, test: ast.Compare, *, holds: bool) -> None:
 
 def _by_text(frame: Frame, node: ast.expr, text: object) -> None:
     path, value = _subject(frame, node)
-    may_be = all(isinstance(each, (Unknown, NonTensor, Constant)) for each in members(value))
+    may_be = all(isinstance(each, (v.Unknown, v.NonTensor, v.Constant)) for each in members(value))
     if path is not None and isinstance(text, str) and may_be:
-        frame.refine(path, Constant(text))
+        frame.refine(path, v.Constant(text))
 
 
 def _by_none(frame: Frame, node: ast.expr, *, is_none: bool) -> None:
@@ -280,9 +267,9 @@ def _by_none(frame: Frame, node: ast.expr, *, is_none: bool) -> None:
     if path is None:
         return
     if not is_none:
-        _keep(frame, path, [each for each in members(value) if each != NONE])
-    elif any(each == NONE or isinstance(each, Unknown) for each in members(value)):
-        frame.refine(path, NONE)
+        _keep(frame, path, [each for each in members(value) if each != v.NONE])
+    elif any(each == v.NONE or isinstance(each, v.Unknown) for each in members(value)):
+        frame.refine(path, v.NONE)
 
 
 def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one: bool) -> None:
@@ -316,7 +303,7 @@ def _by_dtype(frame: Frame, node: ast.expr, dtypes: list[str | None], *, is_one:
         return
     if is_one and all(map(is_integral, dtypes)):
         frame.refine(path, with_facts(value, requires_grad=False))
-    elif any(map(may_lack, dtypes)) and isinstance(value, Tensor):
+    elif any(map(may_lack, dtypes)) and isinstance(value, v.Tensor):
         frame.refine(path, value._replace(dtype=dtypes[0] if is_one else None))
 
 
@@ -333,7 +320,7 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
         case ast.Name():
             return _truth_of_name(frame, test.id)
         case ast.Attribute() if frame.seen is None:
-            return False if frame.value(test) == NONE else None
+            return False if frame.value(test) == v.NONE else None
         case ast.BoolOp():
             decisive = isinstance(test.op, ast.Or)
             parts = [constant_test(frame, part) for part in test.values]
@@ -349,7 +336,7 @@ def constant_test(frame: Frame, test: ast.expr) -> bool | None:
 def _truth_of_call(frame: Frame, test: ast.Call) -> bool | None:
     if last_name(test.func) in ASKS_FOR_GRAD_MODE:
         value = frame.value(test)
-        return value.value if isinstance(value, Constant) else None
+        return value.value if isinstance(value, v.Constant) else None
     is_of_class = test.args and last_name(test.func) in ("isinstance", "is_tensor")
     return _decided_by_class(frame, test) if is_of_class and frame.seen is None else None
 
@@ -358,18 +345,18 @@ def _truth_of_name(frame: Frame, name: str) -> bool | None:
     if name in frame.flags:
         return frame.flags[name]
     value = None if frame.env is None else frame.env.get(name)
-    if not isinstance(value, Constant):
+    if not isinstance(value, v.Constant):
         return None
-    is_told = isinstance(value.value, bool) or (value == NONE and frame.seen is None)
+    is_told = isinstance(value.value, bool) or (value == v.NONE and frame.seen is None)
     return bool(value.value) if is_told else None
 
 
 def _decided_by_class(frame: Frame, test: ast.Call) -> bool | None:
     value = frame.value(test.args[0])
-    proved = (Tensor, Sequence, Mapping, NonTensor, Constant, Instance)
+    proved = (v.Tensor, v.Sequence, v.Mapping, v.NonTensor, v.Constant, v.Instance)
     if not all(isinstance(each, proved) for each in members(value)):
         return None
-    classes = classes_asked(frame, test.args[1]) if len(test.args) == 2 else [Symbol("torch.Tensor")]
+    classes = classes_asked(frame, test.args[1]) if len(test.args) == 2 else [v.Symbol("torch.Tensor")]
     verdicts = set()
     for member in members(value):
         found = [is_instance(frame, member, cls) for cls in classes]
@@ -385,12 +372,12 @@ def _compared(frame: Frame, test: ast.Compare) -> bool | None:
     if not isinstance(right, (ast.Constant, ast.Name, ast.Attribute)):
         return None
     expected = frame.value(right)
-    if not isinstance(expected, Constant):
+    if not isinstance(expected, v.Constant):
         return None
     found = frame.value(test.left)
-    if expected == NONE and isinstance(found, Function):
+    if expected == v.NONE and isinstance(found, v.Function):
         return not isinstance(operator, (ast.Eq, ast.Is))
-    if not isinstance(found, Constant):
+    if not isinstance(found, v.Constant):
         return None
     is_own = frame.seen is None or isinstance(test.left, ast.Name)
     return (found == expected) is isinstance(operator, (ast.Eq, ast.Is)) if is_own else None

@@ -15,17 +15,7 @@ from tonumpy.engine.interpreter.promises import keep
 from tonumpy.engine.knowledge.libraries.rows import Promise
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.names.own_names import OwnNames
-from tonumpy.engine.values.values import (
-    Arguments,
-    BoundMethod,
-    Class,
-    Function,
-    Instance,
-    ModuleValue,
-    Symbol,
-    Unknown,
-    Value,
-)
+from tonumpy.engine.values import values as v
 from tonumpy.own_functions import OwnPromise
 
 _CALLS = ("__call__", "forward")
@@ -44,26 +34,26 @@ class OwnPromises:
         self._promises |= {other: self._promises[function] for other, function in names.synonyms.items()}
         return names
 
-    def call_of_library(self, frame: Frame, name: str, owner: Value | None, arguments: Arguments) -> Value | None:
+    def call_of_library(self, frame: Frame, name: str, owner: v.Value | None, arguments: v.Arguments) -> v.Value | None:
         """Return the result of a function that is not in sight."""
         promise = self._promises.get(name) if self._promises and self._names else None
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def call_of_repository(
-        self, frame: Frame, function: Function | BoundMethod | Instance | Class, arguments: Arguments
-    ) -> Value | None:
+        self, frame: Frame, function: v.Function | v.BoundMethod | v.Instance | v.Class, arguments: v.Arguments
+    ) -> v.Value | None:
         """Return the result of a function or class of the repository, whatever its body says."""
         if not self._promises:
             return None
-        if isinstance(function, Instance):
+        if isinstance(function, v.Instance):
             called = (self.call_of_method(frame, function, name, arguments) for name in _CALLS)
             return next((each for each in called if each is not None), None)
-        owner = function.receiver if isinstance(function, BoundMethod) else None
-        definition = function.function if isinstance(function, BoundMethod) else function
+        owner = function.receiver if isinstance(function, v.BoundMethod) else None
+        definition = function.function if isinstance(function, v.BoundMethod) else function
         promise = self._at(definition)
         return None if promise is None else keep(frame, promise, owner, arguments)
 
-    def call_of_method(self, frame: Frame, owner: Instance, name: str, arguments: Arguments) -> Value | None:
+    def call_of_method(self, frame: Frame, owner: v.Instance, name: str, arguments: v.Arguments) -> v.Value | None:
         """Return the result of a method of an object, whether or not a class defines it."""
         if not self._promises:
             return None
@@ -71,18 +61,18 @@ class OwnPromises:
         promise = next(filter(None, found), None)
         return None if promise is None else keep(frame, promise, owner, arguments)
 
-    def named(self, module: Module, name: str, found: Value | None) -> Value | None:
+    def named(self, module: Module, name: str, found: v.Value | None) -> v.Value | None:
         """Return what a module binds to a name: `found`, unless a promise speaks of it and the code shows nothing."""
         if not self._promises or _is_in_sight(found):
             return found
         full_name = self._names.at(module, name)
-        is_open = found is None or isinstance(found, (Unknown, Symbol))
-        return Symbol(full_name) if full_name is not None and (is_open or full_name in self._promises) else found
+        is_open = found is None or isinstance(found, (v.Unknown, v.Symbol))
+        return v.Symbol(full_name) if full_name is not None and (is_open or full_name in self._promises) else found
 
-    def _at(self, definition: Function | Class, method: str = "") -> Promise | None:
+    def _at(self, definition: v.Function | v.Class, method: str = "") -> Promise | None:
         """Return what is promised of a function or class, or of what a class may have; nothing of what is defined in a
         function."""
-        node, owner = definition.node, definition.owner if isinstance(definition, Function) else None
+        node, owner = definition.node, definition.owner if isinstance(definition, v.Function) else None
         if isinstance(node, ast.Lambda) or definition.closure is not None:
             return None
         name = ".".join(filter(None, (None if owner is None else owner.node.name, node.name, method)))
@@ -104,6 +94,6 @@ def _promise(row: OwnPromise) -> Promise:
     )
 
 
-def _is_in_sight(value: Value | None) -> bool:
-    is_lambda = isinstance(value, Function) and isinstance(value.node, ast.Lambda)
-    return isinstance(value, (Function, Class, BoundMethod, ModuleValue)) and not is_lambda
+def _is_in_sight(value: v.Value | None) -> bool:
+    is_lambda = isinstance(value, v.Function) and isinstance(value.node, ast.Lambda)
+    return isinstance(value, (v.Function, v.Class, v.BoundMethod, v.ModuleValue)) and not is_lambda

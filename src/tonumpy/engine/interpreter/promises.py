@@ -13,6 +13,7 @@ from tonumpy.engine.knowledge.libraries.rows import (
     is_module,
 )
 from tonumpy.engine.knowledge.operands import combine, promoted, result_facts
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_real
 from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.engine.values.reasons import Reason
@@ -24,35 +25,18 @@ from tonumpy.engine.values.value_facts import (
     tensor_facts,
     truth_of,
 )
-from tonumpy.engine.values.values import (
-    NONE,
-    NOTHING,
-    Arguments,
-    Device,
-    DeviceTaint,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    OtherFramework,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Fact
 
 
-def device_of(promise: Promise, owner: Value | None, arguments: Arguments) -> Fact:
+def device_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> Fact:
     """True if the promised value is on the CPU."""
     if promise.device in _DEVICES:
         return _DEVICES[promise.device]
     given = arguments.named_value(promise.keyword)
     if given is None and promise.position is not None:
         given = arguments.get(promise.position, promise.keyword)
-    if given is not None and given != NONE:
-        keeps = isinstance(given, Function) and isinstance(given.node, ast.Lambda)  # `lambda storage, _: storage`
+    if given is not None and given != v.NONE:
+        keeps = isinstance(given, v.Function) and isinstance(given.node, ast.Lambda)  # `lambda storage, _: storage`
         return True if keeps else cpu_of_device(given)
     if promise.device in ("argument", "given"):
         return True if promise.device == "argument" and not arguments.has_star else None
@@ -68,19 +52,19 @@ _DEVICES: dict[str, Fact] = {
 }
 
 
-def _of_parameters(owner: Value | None, arguments: Arguments) -> str:
+def _of_parameters(owner: v.Value | None, arguments: v.Arguments) -> str:
     """The operands that tell where a module is: itself, or its inputs too where those may have been sent."""
     values = arguments.all_values()
     was_sent = values is None or any(max_device_taint(members(each)) for each in values)
     return "both" if owner is None or tensor_facts_of(owner)[0] is None or was_sent else "self"
 
 
-def tensor_facts_of(owner: Value) -> tuple[Fact, Fact]:
+def tensor_facts_of(owner: v.Value) -> tuple[Fact, Fact]:
     """`on_cpu` and `requires_grad` of the tensors in a value, of the parameters of a module, too."""
-    return (owner.on_cpu, owner.requires_grad) if isinstance(owner, Instance) else tensor_facts(owner)
+    return (owner.on_cpu, owner.requires_grad) if isinstance(owner, v.Instance) else tensor_facts(owner)
 
 
-def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, mode: Fact) -> Fact:
+def grad_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments, mode: Fact) -> Fact:
     """True if the promised value requires grad."""
     whether: str = promise.grad
     if whether in ("derived", "some of both"):
@@ -100,7 +84,7 @@ def grad_of(promise: Promise, owner: Value | None, arguments: Arguments, mode: F
     return None if operands is None else result_facts(operands, mode, mixes=promise.returns == ("self",))[1]
 
 
-def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Value] | None:
+def _operands(which: str, owner: v.Value | None, arguments: v.Arguments) -> list[v.Value] | None:
     values = () if which == "self" else arguments.all_values()
     if which == "unknown" or values is None:
         return None
@@ -111,22 +95,22 @@ def _operands(which: str, owner: Value | None, arguments: Arguments) -> list[Val
     return [*given, owner] if which in ("self", "both") and owner is not None else given
 
 
-def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> Value:
+def keep(frame: Frame, promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> v.Value:
     """The value that a row describes, for these arguments."""
     cpu = device_of(promise, owner, arguments)
     if promise.device == "default type":
         cpu = None if frame.module.words.speaks_of_variables else True
     grad = grad_of(promise, owner, arguments, frame.mode)
     evidence = frozenset(each for value in arguments.values() for each in evidence_in(value))
-    if isinstance(owner, (LibraryObject, Instance)):
+    if isinstance(owner, (v.LibraryObject, v.Instance)):
         evidence |= owner.evidence
     speaking = {"device": bool(cpu), "grad": grad is False, "kind": grad is False}
-    tensor = Tensor(
+    tensor = v.Tensor(
         cpu,
         grad,
         _dtype_of(promise, owner, arguments),
         is_number=promise.reduces,
-        device_taint=DeviceTaint.NONE if cpu is True else _taint_of(promise, owner, arguments),
+        device_taint=v.DeviceTaint.NONE if cpu is True else _taint_of(promise, owner, arguments),
         evidence=frozenset(each for each in evidence if speaking.get(each.about, False)),
         param_taint=grad is not False and _learns(frame, promise, owner, arguments),
     )
@@ -134,20 +118,20 @@ def keep(frame: Frame, promise: Promise, owner: Value | None, arguments: Argumen
     return kept[0] if len(kept) == 1 else sequence_of(kept)
 
 
-def _taint_of(promise: Promise, owner: Value | None, arguments: Arguments) -> DeviceTaint:
+def _taint_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> v.DeviceTaint:
     if promise.device == "chosen":
-        return DeviceTaint.CHOSEN
+        return v.DeviceTaint.CHOSEN
     taint = max_device_taint(arguments.values())
-    counts = isinstance(owner, (Instance, LibraryObject)) and promise.device in ("self", "both", "parameters")
+    counts = isinstance(owner, (v.Instance, v.LibraryObject)) and promise.device in ("self", "both", "parameters")
     return max(taint, owner.device_taint) if counts else taint  # type: ignore[union-attr]
 
 
-def _dtype_of(promise: Promise, owner: Value | None, arguments: Arguments) -> str | None:
+def _dtype_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> str | None:
     if promise.dtype == "self":
-        return owner.dtype if isinstance(owner, (LibraryObject, Instance)) else None
+        return owner.dtype if isinstance(owner, (v.LibraryObject, v.Instance)) else None
     if promise.dtype == "first":
         first = arguments.positional[0] if arguments.positional else None
-        return first.dtype if isinstance(first, Tensor) else None
+        return first.dtype if isinstance(first, v.Tensor) else None
     if promise.dtype == "inputs":
         given = arguments.all_values()
         dtype = None if given is None else promoted(given)
@@ -155,88 +139,90 @@ def _dtype_of(promise: Promise, owner: Value | None, arguments: Arguments) -> st
     return promise.dtype
 
 
-def _learns(frame: Frame, promise: Promise, owner: Value | None, arguments: Arguments) -> bool:
+def _learns(frame: Frame, promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> bool:
     if frame.mode is False and promise.grad != "own":
         return False
     if promise.grad == "own" and promise.returns == ("unknown",):
         return False
     if promise.grad in ("self", "own", "both", "some of both") and owner is not None:
-        is_learner = isinstance(owner, Instance) and frame.analysis.classes.is_module(owner.cls)
-        is_learner = is_learner or (isinstance(owner, LibraryObject) and is_module([owner.name]))
+        is_learner = isinstance(owner, v.Instance) and frame.analysis.classes.is_module(owner.cls)
+        is_learner = is_learner or (isinstance(owner, v.LibraryObject) and is_module([owner.name]))
         if is_learner and tensor_facts_of(owner)[1] is not False:
             return True
     return have_param_taint(_operands(promise.grad, None, arguments) or [])
 
 
-def _value_of(frame: Frame, word: str, tensor: Tensor, owner: Value | None, arguments: Arguments) -> Value:
+def _value_of(frame: Frame, word: str, tensor: v.Tensor, owner: v.Value | None, arguments: v.Arguments) -> v.Value:
     """Return what a word in the `returns` of a row stands for: `mapping`, `tuple:2`."""
     kind, _, detail = word.partition(":")
     given = arguments.positional
     taint = tensor.device_taint
-    unknown = Unknown(Reason.LIBRARY, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
+    unknown = v.Unknown(
+        Reason.LIBRARY, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint
+    )
     unknown = unknown._replace(param_taint=tensor.param_taint)
     if kind in _SIMPLE:
         return _SIMPLE[kind](tensor, detail)
     if kind == "self" and owner is not None:
         return owner
     if kind == "splits":
-        return Sequence(None, LibraryObject("torch.utils.data.Subset", arguments=arguments))
-    if isinstance(owner, LibraryObject):
+        return v.Sequence(None, v.LibraryObject("torch.utils.data.Subset", arguments=arguments))
+    if isinstance(owner, v.LibraryObject):
         found = of_owner(frame, kind, detail, tensor, owner, arguments)
         if found is not None:
             return found
     if not given:
         return unknown
-    if kind == "recurrent" and isinstance(given[0], Tensor):
+    if kind == "recurrent" and isinstance(given[0], v.Tensor):
         return tensor
     if kind in _OF_GIVEN:
         return _OF_GIVEN[kind](frame, given)
     return collate(frame.item(given[0]), unknown, frame.mode) if kind == "collated" else unknown
 
 
-def _object(tensor: Tensor, name: str) -> LibraryObject:
+def _object(tensor: v.Tensor, name: str) -> v.LibraryObject:
     taint = tensor.device_taint
-    return LibraryObject(name, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
+    return v.LibraryObject(name, tensor.on_cpu, tensor.requires_grad, evidence=tensor.evidence, device_taint=taint)
 
 
-def _prepared(frame: Frame, given: tuple[Value, ...]) -> Value:
+def _prepared(frame: Frame, given: tuple[v.Value, ...]) -> v.Value:
     values = [prepared(frame, each) for each in given]
     return values[0] if len(values) == 1 else sequence_of(values)
 
 
-def _operation(frame: Frame, given: tuple[Value, ...]) -> Value:
-    return combine([each.element if isinstance(each, Sequence) else each for each in given], frame.mode)
+def _operation(frame: Frame, given: tuple[v.Value, ...]) -> v.Value:
+    return combine([each.element if isinstance(each, v.Sequence) else each for each in given], frame.mode)
 
 
-def _chained(frame: Frame, given: tuple[Value, ...]) -> Value:
+def _chained(frame: Frame, given: tuple[v.Value, ...]) -> v.Value:
     return join_all(map(frame.item, given))
 
 
-_OF_GIVEN: dict[str, Callable[[Frame, tuple[Value, ...]], Value]] = {
+_OF_GIVEN: dict[str, Callable[[Frame, tuple[v.Value, ...]], v.Value]] = {
     "first": lambda _, given: given[0],
     "prepared": _prepared,
-    "second": lambda _, given: given[1] if len(given) > 1 else Unknown(Reason.LIBRARY),
+    "second": lambda _, given: given[1] if len(given) > 1 else v.Unknown(Reason.LIBRARY),
     "operation": _operation,
     "item": lambda frame, given: frame.item(given[0]),
-    "iterator": lambda frame, given: Sequence(None, frame.item(given[0])),
-    "chain": lambda frame, given: Sequence(None, _chained(frame, given)),
-    "flattened": lambda frame, given: Sequence(None, frame.item(_chained(frame, given))),
-    "tuples": lambda frame, given: Sequence(None, sequence_of(list(map(frame.item, given)))),
+    "iterator": lambda frame, given: v.Sequence(None, frame.item(given[0])),
+    "chain": lambda frame, given: v.Sequence(None, _chained(frame, given)),
+    "flattened": lambda frame, given: v.Sequence(None, frame.item(_chained(frame, given))),
+    "tuples": lambda frame, given: v.Sequence(None, sequence_of(list(map(frame.item, given)))),
 }
 
 
-_SIMPLE: dict[str, Callable[[Tensor, str], Value]] = {
+_SIMPLE: dict[str, Callable[[v.Tensor, str], v.Value]] = {
     "object": _object,
-    "sequence": lambda tensor, detail: Sequence(None, _object(tensor, detail) if detail else tensor),
-    "saved": lambda tensor, _: Unknown(Reason.SAVED, tensor.on_cpu, evidence=tensor.evidence),
+    "sequence": lambda tensor, detail: v.Sequence(None, _object(tensor, detail) if detail else tensor),
+    "saved": lambda tensor, _: v.Unknown(Reason.SAVED, tensor.on_cpu, evidence=tensor.evidence),
     "tensor": lambda tensor, _: tensor,
-    "optionals": lambda tensor, _: Sequence(None, join_all((tensor, NONE))),
-    "tuple": lambda tensor, detail: Sequence((tensor,) * int(detail), tensor),
-    "mapping": lambda tensor, _: Mapping((), tensor),
-    "pairs": lambda tensor, _: Sequence(None, Sequence((NonTensor("str"), tensor), tensor)),
-    "plain": lambda _, detail: NonTensor(detail or "library value"),
-    "none": lambda *_: NONE,
-    "nothing": lambda *_: NOTHING,
-    "device": lambda tensor, _: Device(tensor.on_cpu, device_taint=DeviceTaint(0 if tensor.on_cpu else 2)),
-    "foreign": lambda _, detail: OtherFramework(detail),
+    "optionals": lambda tensor, _: v.Sequence(None, join_all((tensor, v.NONE))),
+    "tuple": lambda tensor, detail: v.Sequence((tensor,) * int(detail), tensor),
+    "mapping": lambda tensor, _: v.Mapping((), tensor),
+    "pairs": lambda tensor, _: v.Sequence(None, v.Sequence((v.NonTensor("str"), tensor), tensor)),
+    "plain": lambda _, detail: v.NonTensor(detail or "library value"),
+    "none": lambda *_: v.NONE,
+    "nothing": lambda *_: v.NOTHING,
+    "device": lambda tensor, _: v.Device(tensor.on_cpu, device_taint=v.DeviceTaint(0 if tensor.on_cpu else 2)),
+    "foreign": lambda _, detail: v.OtherFramework(detail),
 }

@@ -7,12 +7,12 @@ whose sign is still to be changed. tests/test_representation.py holds every name
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence as Items
+from collections.abc import Sequence
 
 from tonumpy.engine.knowledge import torch_api
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_complex, is_dtype_name
 from tonumpy.engine.values.value_facts import dtype_of
-from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Symbol, Tensor, Unknown, Value
 
 # Methods that give a layout that NumPy does not have.
 _SPARSE = "coo csr csc bsr bsc".split()
@@ -56,11 +56,11 @@ _OF_ONE = (ast.Div, ast.FloorDiv, ast.Pow, ast.USub, ast.UAdd)
 _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
 
 
-def of_function(name: str, arguments: Arguments, result: Value | None) -> Value | None:
+def of_function(name: str, arguments: v.Arguments, result: v.Value | None) -> v.Value | None:
     """The result of `torch.name(...)`; None stays None but for legacy constructors."""
     if name in SPARSE_FUNCTIONS and result is None:
-        return Tensor(layout="sparse")
-    if not isinstance(result, Tensor):
+        return v.Tensor(layout="sparse")
+    if not isinstance(result, v.Tensor):
         return result
     if name in SPARSE_FUNCTIONS or _asks_for_sparse(arguments):
         return result._replace(layout="sparse")
@@ -68,50 +68,50 @@ def of_function(name: str, arguments: Arguments, result: Value | None) -> Value 
     short = name.rpartition(".")[2]
     if name in QUANTIZERS:
         return result._replace(dtype=_dtype_quantized(arguments.get(QUANTIZERS[name], "dtype")))
-    if name in CONJUGATED_OF_REAL and isinstance(first, Tensor) and first.dtype is not None:
+    if name in CONJUGATED_OF_REAL and isinstance(first, v.Tensor) and first.dtype is not None:
         return result._replace(dtype="complex", bit=None if is_complex(first.dtype) else "conjugate")
     if result.dtype is None and (name in COMPLEX_RESULTS or _is_spectrum(short, arguments)):
         return result._replace(dtype="complex")
-    layout = _kept_layout(short, first, Arguments(arguments.positional[1:], arguments.named))
+    layout = _kept_layout(short, first, v.Arguments(arguments.positional[1:], arguments.named))
     if layout is not None:
         return result._replace(layout=layout)
-    if name in ("torch.conj", "torch.adjoint") and isinstance(first, Tensor):
+    if name in ("torch.conj", "torch.adjoint") and isinstance(first, v.Tensor):
         return _conjugated(first, result)
     return result
 
 
-def _asks_for_sparse(arguments: Arguments) -> bool:
+def _asks_for_sparse(arguments: v.Arguments) -> bool:
     asked = arguments.named_value("layout")
-    return isinstance(asked, Symbol) and asked.name in SPARSE_LAYOUTS
+    return isinstance(asked, v.Symbol) and asked.name in SPARSE_LAYOUTS
 
 
-def _dtype_quantized(asked: Value | None) -> str:
-    known = asked.name.rpartition(".")[2] if isinstance(asked, Symbol) else ""
+def _dtype_quantized(asked: v.Value | None) -> str:
+    known = asked.name.rpartition(".")[2] if isinstance(asked, v.Symbol) else ""
     return known if is_dtype_name(known) else "quantized"
 
 
-def _is_spectrum(name: str, arguments: Arguments) -> bool:
-    return name == "stft" and arguments.named_value("return_complex") == Constant(True)
+def _is_spectrum(name: str, arguments: v.Arguments) -> bool:
+    return name == "stft" and arguments.named_value("return_complex") == v.Constant(True)
 
 
-def _kept_layout(name: str, first: Value | None, others: Arguments) -> str | None:
+def _kept_layout(name: str, first: v.Value | None, others: v.Arguments) -> str | None:
     """The layout of what is made of a first operand and others."""
-    if name in OF_SEVERAL and isinstance(first, Sequence):
+    if name in OF_SEVERAL and isinstance(first, v.Sequence):
         first = first.element
-    layout = first.layout if isinstance(first, Tensor) else None
+    layout = first.layout if isinstance(first, v.Tensor) else None
     if name == "sum":  # of all dimensions it is a dense number
         return None if others.get(0, "dim") is None else layout
     if name in torch_api.keeping_layout():
         return layout
     second = others.get(0, "other") or others.get(0, "mat2")
-    is_alone = name in OF_SEVERAL or (isinstance(second, Tensor) and second.layout is not None)
+    is_alone = name in OF_SEVERAL or (isinstance(second, v.Tensor) and second.layout is not None)
     return layout if name in KEEP_LAYOUT_OF_ALL and is_alone else None
 
 
-def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], result: Tensor) -> Tensor:
+def of_operator(operator: ast.operator | ast.unaryop, operands: Sequence[v.Value], result: v.Tensor) -> v.Tensor:
     """The result of `operand + operand`, `-operand`: a product with numbers in it is sparse if one part is, a sum, and
     a product of matrices, if all are."""
-    layouts = [each.layout if isinstance(each, Tensor) else None for each in operands]
+    layouts = [each.layout if isinstance(each, v.Tensor) else None for each in operands]
     if isinstance(operator, (ast.Add, ast.Sub, ast.MatMult)):
         return result._replace(layout=layouts[0] if None not in layouts else None)
     if isinstance(operator, ast.Mult):
@@ -119,9 +119,9 @@ def of_operator(operator: ast.operator | ast.unaryop, operands: Items[Value], re
     return result._replace(layout=layouts[0]) if isinstance(operator, _OF_ONE) else result
 
 
-def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, result: Value) -> Value:
+def of_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Arguments, result: v.Value) -> v.Value:
     """The result of `receiver.name(...)`, or of reading `receiver.name`."""
-    if not isinstance(result, Tensor):
+    if not isinstance(result, v.Tensor):
         return result
     if name in LAYOUT_OF_METHOD:
         return result._replace(layout=LAYOUT_OF_METHOD[name])
@@ -131,10 +131,10 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
         return result._replace(dtype="complex")
     if name == "view" and len(arguments.positional) < 2:
         result = _seen_as(arguments.get(0, "dtype"), result)
-    if not isinstance(receiver, Tensor):
+    if not isinstance(receiver, v.Tensor):
         return result
     mask = arguments.get(0, "mask")
-    if name == "sparse_mask" and isinstance(mask, Tensor):
+    if name == "sparse_mask" and isinstance(mask, v.Tensor):
         return result._replace(layout=mask.layout)
     layout = _kept_layout(name, receiver, arguments)
     if layout is not None:
@@ -146,15 +146,15 @@ def of_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, resul
     return result
 
 
-def _seen_as(asked: Value | None, result: Tensor) -> Tensor:
+def _seen_as(asked: v.Value | None, result: v.Tensor) -> v.Tensor:
     """`x.view(torch.int16)`: the same bytes as another dtype, which autograd does not follow."""
     dtype = dtype_of(asked)
-    if dtype is not None or (isinstance(asked, NonTensor) and asked.what == "dtype"):
+    if dtype is not None or (isinstance(asked, v.NonTensor) and asked.what == "dtype"):
         return result._replace(dtype=dtype, requires_grad=False)
-    return result._replace(dtype=None) if isinstance(asked, (Symbol, Unknown)) else result
+    return result._replace(dtype=None) if isinstance(asked, (v.Symbol, v.Unknown)) else result
 
 
-def _conjugated(tensor: Tensor, result: Tensor) -> Tensor:
+def _conjugated(tensor: v.Tensor, result: v.Tensor) -> v.Tensor:
     """Only a complex tensor has the bit; a second conjugation takes it away."""
     if not is_complex(tensor.dtype):
         return result

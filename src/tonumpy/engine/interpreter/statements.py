@@ -12,29 +12,16 @@ from tonumpy.engine.interpreter.contexts import enter_context
 from tonumpy.engine.interpreter.frame import Environment, Frame, join_env
 from tonumpy.engine.knowledge.grad_contexts import GRAD_SETTERS
 from tonumpy.engine.names.bindings import imports_of, registered
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join, outlived
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import members, truth_of
-from tonumpy.engine.values.values import (
-    Arguments,
-    Class,
-    Constant,
-    Function,
-    Mapping,
-    NonTensor,
-    Nothing,
-    Sequence,
-    Symbol,
-    Tensor,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Fact
 from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import walk
 
-_NOT_IMPLEMENTED = Symbol("builtins.NotImplemented")  # no result: a subclass, or the other operand, gives that
+_NOT_IMPLEMENTED = v.Symbol("builtins.NotImplemented")  # no result: a subclass, or the other operand, gives that
 
 
 def execute(frame: Frame, body: list[ast.stmt]) -> None:
@@ -74,13 +61,13 @@ def _assignment(frame: Frame, node: ast.Assign) -> None:
     value = frame.value(node.value)
     for target in node.targets:
         if frame.seen is not None and isinstance(target, ast.Subscript):
-            given = Arguments((frame.value(target.slice), value))
+            given = v.Arguments((frame.value(target.slice), value))
             frame.seen.call(id(target), frame.value(target.value), given, frame.mode)
         assign(frame, target, value)
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Name):
             note_alias(frame, target.id, node.value.id, value)
     flag = frame.flags.get(getattr(node.targets[0], "id", "")) if frame.flags else None
-    if flag is not None and isinstance(value, Constant) and value.value is (not flag):
+    if flag is not None and isinstance(value, v.Constant) and value.value is (not flag):
         frame.leave()  # where the flag is as it is said to be, this has not run
     if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
         narrowing.note_test(frame, node.targets[0].id, node.value)
@@ -100,14 +87,14 @@ def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
 def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     before, operand = frame.value(node.target), frame.value(node.value)
     if frame.seen is not None:
-        frame.seen.call(id(node), before, Arguments((operand,)), frame.mode)
-    if isinstance(before, Sequence):
-        value: Value = Sequence(None, join(before.element, frame.item(operand)))
-    elif isinstance(before, Mapping):
+        frame.seen.call(id(node), before, v.Arguments((operand,)), frame.mode)
+    if isinstance(before, v.Sequence):
+        value: v.Value = v.Sequence(None, join(before.element, frame.item(operand)))
+    elif isinstance(before, v.Mapping):
         value = before
     else:
         value = calls.operator_value(frame, node.op, before, operand)
-        if isinstance(value, Tensor) and isinstance(before, Tensor):
+        if isinstance(value, v.Tensor) and isinstance(before, v.Tensor):
             value = value._replace(on_cpu=value.on_cpu if before.on_cpu is None else before.on_cpu, dtype=before.dtype)
     assign(frame, node.target, value)
 
@@ -142,7 +129,7 @@ def _take_for_moved(without: Environment, moved: Environment) -> None:
     """Take for on the CPU, where no accelerator is there, what is brought to the CPU where one is."""
     for name, value in moved.items():
         other = without.get(name)
-        if isinstance(value, Tensor) and value.on_cpu and isinstance(other, (Tensor, Unknown)):
+        if isinstance(value, v.Tensor) and value.on_cpu and isinstance(other, (v.Tensor, v.Unknown)):
             without[name] = other._replace(on_cpu=other.on_cpu is not False or None)
 
 
@@ -157,7 +144,7 @@ def _joined(before: Environment | None, first: Environment | None, second: Envir
     if before is not None and first is not None and second is not None:
         for name in before.keys() & first.keys() & second.keys():
             left, one, other = before[name], first[name], second[name]
-            if one is not other and isinstance(one, Tensor) and isinstance(other, Tensor):
+            if one is not other and isinstance(one, v.Tensor) and isinstance(other, v.Tensor):
                 first[name] = outlived(one, other, is_left=one is left)
                 second[name] = outlived(other, one, is_left=other is left)
     return join_env(first, second)
@@ -165,7 +152,7 @@ def _joined(before: Environment | None, first: Environment | None, second: Envir
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = frame.value(node.iter)
-    is_empty = isinstance(iterated, Sequence) and iterated.items == () and isinstance(iterated.element, Nothing)
+    is_empty = isinstance(iterated, v.Sequence) and iterated.items == () and isinstance(iterated.element, v.Nothing)
     if not is_empty:
         _loop(frame, node, lambda: assign(frame, node.target, frame.item(iterated), is_item=True))
     execute(frame, node.orelse)
@@ -204,7 +191,7 @@ def _loop(
             if not (changing := _still_changing(before, again)):
                 before = again
                 break
-            again |= {name: join(again[name], Unknown(Reason.CUT_SHORT)) for name in changing}
+            again |= {name: join(again[name], v.Unknown(Reason.CUT_SHORT)) for name in changing}
         before = again
     frame.breaks, frame.continues = breaks, continues
     after = None if is_endless else _joined(before, None if before is None else dict(before), ended)
@@ -218,8 +205,8 @@ def _still_changing(before: Environment, after: Environment) -> list[str]:
     return [name for name, value in before.items() if name in after and _facts(value) != _facts(after[name])]
 
 
-def _facts(value: Value) -> set[tuple[Fact, Fact]]:
-    return {(each.on_cpu, each.requires_grad) for each in members(value) if isinstance(each, Tensor)}
+def _facts(value: v.Value) -> set[tuple[Fact, Fact]]:
+    return {(each.on_cpu, each.requires_grad) for each in members(value) if isinstance(each, v.Tensor)}
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
@@ -248,7 +235,7 @@ def _try(frame: Frame, node: ast.Try) -> None:
         if handler.type is not None and frame.seen is not None and frame.env is not None:
             frame.value(handler.type)
         if handler.name:
-            frame.bind(handler.name, NonTensor("exception"))
+            frame.bind(handler.name, v.NonTensor("exception"))
         execute(frame, handler.body)
         after = join_env(after, frame.env)
     frame.env = after
@@ -283,9 +270,9 @@ def _match(frame: Frame, node: ast.Match) -> None:
 
 
 def _return(frame: Frame, node: ast.Return) -> None:
-    value = Constant(None) if node.value is None else frame.value(node.value)
+    value = v.Constant(None) if node.value is None else frame.value(node.value)
     if frame.seen is not None:
-        frame.seen.call(id(node), value, Arguments(()), frame.mode)
+        frame.seen.call(id(node), value, v.Arguments(()), frame.mode)
     if value != _NOT_IMPLEMENTED:
         frame.result = join(frame.result, frame.begun(value) if frame.analysis.tells_origins else value)
     frame.leave()
@@ -318,9 +305,9 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
     if around is not None and "nonlocal" in frame.module.source.text:
         _share(frame, node)
     if isinstance(node, ast.ClassDef):
-        frame.bind(node.name, Class(node, frame.module, around))
+        frame.bind(node.name, v.Class(node, frame.module, around))
     else:
-        frame.bind(node.name, Function(node, frame.module, frame.owner if around else None, around))
+        frame.bind(node.name, v.Function(node, frame.module, frame.owner if around else None, around))
 
 
 def _share(frame: Frame, node: ast.AST) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tonumpy.engine.interpreter import representation
@@ -18,6 +17,7 @@ from tonumpy.engine.interpreter.devices import (
 )
 from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.knowledge.operands import are_given, are_numbers, promoted, rests_on, result_facts
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_complex, is_dtype_name, is_integral, is_real
 from tonumpy.engine.values.evidence import AllEvidence, without
 from tonumpy.engine.values.joins import join_all, sequence_of
@@ -31,21 +31,6 @@ from tonumpy.engine.values.value_facts import (
     of_dtype,
     tensor_facts,
     truth_of,
-)
-from tonumpy.engine.values.values import (
-    NONE,
-    Arguments,
-    Constant,
-    Device,
-    DeviceTaint,
-    Mapping,
-    NonTensor,
-    Nothing,
-    Sequence,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
 )
 from tonumpy.facts import Fact
 from tonumpy.text.names import ACCELERATORS
@@ -64,9 +49,9 @@ _BETWEEN_BOUNDS = frozenset(("torch.linspace", "torch.logspace"))
 class Call(NamedTuple):
     """The operands of a call, those whose grad the result takes over, and how it is called."""
 
-    operands: tuple[Value, ...]
-    carriers: tuple[Value, ...]
-    arguments: Arguments
+    operands: tuple[v.Value, ...]
+    carriers: tuple[v.Value, ...]
+    arguments: v.Arguments
     takes: tuple[str, ...]
     mode: Fact
     first: int = 0
@@ -79,24 +64,24 @@ REFUSING_GRAD = frozenset("resize_ resize_as_ apply_ map_ map2_".split())
 ON_CPU_ALONE = frozenset(("apply_", "map_", "map2_"))
 
 
-def attribute_of_tensor(tensor: Tensor, name: str) -> Value | None:
+def attribute_of_tensor(tensor: v.Tensor, name: str) -> v.Value | None:
     """Return what an attribute of a tensor is; None where the name is a method's, or not known."""
     if name == "device":
-        return Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
+        return v.Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
     if name == "dtype":
         return of_dtype(tensor.dtype)
     if name == "is_cuda":
-        return NonTensor("bool") if tensor.on_cpu is None else Constant(not tensor.on_cpu)
+        return v.NonTensor("bool") if tensor.on_cpu is None else v.Constant(not tensor.on_cpu)
     if name == "requires_grad":
-        return NonTensor("bool") if tensor.requires_grad is None else Constant(tensor.requires_grad)
+        return v.NonTensor("bool") if tensor.requires_grad is None else v.Constant(tensor.requires_grad)
     known = torch_api.tensor_attribute(name)
     if known is None:
         return None
-    result = output_of(known, Call((tensor,), (tensor,), Arguments(()), (), None))
-    return representation.of_method(tensor, name, Arguments(()), result)
+    result = output_of(known, Call((tensor,), (tensor,), v.Arguments(()), (), None))
+    return representation.of_method(tensor, name, v.Arguments(()), result)
 
 
-def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, mode: Fact) -> Value | None:
+def tensor_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Arguments, mode: Fact) -> v.Value | None:
     """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
     special = _SPECIAL_METHODS.get(name)
     if special is not None and (name != "type" or arguments.positional or arguments.named):
@@ -107,38 +92,40 @@ def tensor_method(receiver: Tensor | Unknown, name: str, arguments: Arguments, m
     if operator is None:
         return as_tensor(receiver) if name in ("share_memory_", "rename_") else None
     gives_shape = name in ("view_as", "expand_as", "reshape_as")
-    result = _apply(operator, _call_of(operator, Arguments(()) if gives_shape else arguments, mode, receiver))
+    result = _apply(operator, _call_of(operator, v.Arguments(()) if gives_shape else arguments, mode, receiver))
     result = representation.of_method(receiver, name, arguments, result)
-    return _written(operator, receiver, name, result, mode) if isinstance(result, Tensor) else result
+    return _written(operator, receiver, name, result, mode) if isinstance(result, v.Tensor) else result
 
 
-def _written(operator: torch_api.Callable, receiver: Tensor | Unknown, name: str, result: Tensor, mode: Fact) -> Tensor:
+def _written(
+    operator: torch_api.Callable, receiver: v.Tensor | v.Unknown, name: str, result: v.Tensor, mode: Fact
+) -> v.Tensor:
     """The result of a method that may write to its own tensor: that stays where and of which dtype it is."""
     if name.endswith("_") and not name.endswith("__"):
         cpu = receiver.on_cpu if name == "copy_" or result.on_cpu is None else result.on_cpu
-        result = result._replace(on_cpu=cpu, dtype=receiver.dtype if isinstance(receiver, Tensor) else result.dtype)
+        result = result._replace(on_cpu=cpu, dtype=receiver.dtype if isinstance(receiver, v.Tensor) else result.dtype)
     if "self" not in operator.writes or mode is True:
         return result
     grad = receiver.requires_grad if mode is False else join_fact(result.requires_grad, receiver.requires_grad)
     return result._replace(requires_grad=grad)
 
 
-def _moved_to(on_cpu: bool, receiver: Tensor | Unknown, mode: Fact) -> Tensor:
+def _moved_to(on_cpu: bool, receiver: v.Tensor | v.Unknown, mode: Fact) -> v.Tensor:
     there = moved(receiver, on_cpu, None, mode)
     return there._replace(evidence=without(there.evidence, "device"))
 
 
-def _detached(receiver: Tensor | Unknown, _: Arguments, __: Fact) -> Tensor:
+def _detached(receiver: v.Tensor | v.Unknown, _: v.Arguments, __: Fact) -> v.Tensor:
     tensor = as_tensor(receiver)
     return tensor._replace(requires_grad=False, evidence=without(tensor.evidence, "grad"), param_taint=False)
 
 
-def _asked_for_grad(receiver: Tensor | Unknown, arguments: Arguments, _: Fact) -> Tensor:
+def _asked_for_grad(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, _: Fact) -> v.Tensor:
     truth = grad_asked(arguments)
     return as_tensor(receiver)._replace(requires_grad=truth, is_given=truth is False)
 
 
-def _set(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Tensor:
+def _set(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, mode: Fact) -> v.Tensor:
     """`x.set_(y)`: takes the memory of another tensor, and its grad; torch refuses a leaf that requires grad."""
     given = (receiver,) if mode is False else arguments.values()
     grad = result_facts(given, True)[1]
@@ -146,35 +133,39 @@ def _set(receiver: Tensor | Unknown, arguments: Arguments, mode: Fact) -> Tensor
     return as_tensor(receiver)._replace(requires_grad=grad, evidence=evidence, param_taint=have_param_taint(given))
 
 
-_SPECIAL_METHODS: dict[str, Callable[[Tensor | Unknown, Arguments, Fact], Value]] = {
+_SPECIAL_METHODS: dict[str, Callable[[v.Tensor | v.Unknown, v.Arguments, Fact], v.Value]] = {
     **dict.fromkeys(("cpu", "pin_memory"), lambda receiver, _, mode: _moved_to(True, receiver, mode)),
     **dict.fromkeys(ACCELERATORS, lambda receiver, _, mode: _moved_to(False, receiver, mode)),
     **dict.fromkeys(("detach", "detach_"), _detached),
-    **dict.fromkeys(("untyped_storage", "storage", "typed_storage"), lambda *_: NonTensor("storage")),
+    **dict.fromkeys(("untyped_storage", "storage", "typed_storage"), lambda *_: v.NonTensor("storage")),
     "to": sent_to,
     "type": cast_by_type,
-    "type_as": lambda receiver, arguments, mode: sent_to(receiver, Arguments(arguments.positional[:1]), mode),
+    "type_as": lambda receiver, arguments, mode: sent_to(receiver, v.Arguments(arguments.positional[:1]), mode),
     "requires_grad_": _asked_for_grad,
     "set_": _set,
 }
 
 
-def without_grad(receiver: Tensor | Unknown, method: str) -> Tensor | Unknown:
+def without_grad(receiver: v.Tensor | v.Unknown, method: str) -> v.Tensor | v.Unknown:
     """A tensor for which a method that refuses grad has not raised."""
-    cpu, taint = (True, DeviceTaint.NONE) if method in ON_CPU_ALONE else (receiver.on_cpu, receiver.device_taint)
+    cpu, taint = (True, v.DeviceTaint.NONE) if method in ON_CPU_ALONE else (receiver.on_cpu, receiver.device_taint)
     return receiver._replace(requires_grad=False, param_taint=False, on_cpu=cpu, device_taint=taint)
 
 
-def torch_function(name: str, arguments: Arguments, mode: Fact) -> Value | None:
+def torch_function(name: str, arguments: v.Arguments, mode: Fact) -> v.Value | None:
     """The result of a function of torch; None where torch_api.json does not know it."""
     if name.endswith("broadcast_tensors"):
-        return sequence_of([each for each in arguments.positional if isinstance(each, Tensor)])
+        return sequence_of([each for each in arguments.positional if isinstance(each, v.Tensor)])
     operator = torch_api.function(name)
     if operator is None:
         return representation.of_function(name, arguments, None)
     call = _with_operands_that_count(operator, _call_of(operator, arguments, mode))
     result = _apply(operator, call)
-    if isinstance(result, Tensor) and operator.name in _FROM_DATA and isinstance(arguments.get(0, "data"), Constant):
+    if (
+        isinstance(result, v.Tensor)
+        and operator.name in _FROM_DATA
+        and isinstance(arguments.get(0, "data"), v.Constant)
+    ):
         result = result._replace(is_number=True, dimensions=0)
     return representation.of_function(name, arguments, result)
 
@@ -183,47 +174,47 @@ def _with_operands_that_count(operator: torch_api.Callable, call: Call) -> Call:
     """The call without operands that do not decide where its result is, or whether that requires grad."""
     operands = call.operands
     if operator.name in _FROM_DATA:  # what is made of a list is on the default device, wherever the tensors in it are
-        operands = tuple(each for each in operands if not isinstance(each, (Sequence, Mapping)))
+        operands = tuple(each for each in operands if not isinstance(each, (v.Sequence, v.Mapping)))
         if operator.name == "torch.tensor":
             operands = tuple(each for each in operands if not _is_other_data(each))
         return call._replace(operands=operands, carriers=operands)
     if operator.name in _BETWEEN_BOUNDS:
-        return call._replace(operands=tuple(each for each in operands if isinstance(each, Tensor)))
+        return call._replace(operands=tuple(each for each in operands if isinstance(each, v.Tensor)))
     if operator.name == "torch.normal" and call.arguments.get(2, "size") is not None:
         return call._replace(operands=(), carriers=())
     return call
 
 
-def _is_other_data(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.on_cpu is None and value.reason is not Reason.PARAMETER
+def _is_other_data(value: v.Value) -> bool:
+    return isinstance(value, v.Unknown) and value.on_cpu is None and value.reason is not Reason.PARAMETER
 
 
-def _call_of(operator: torch_api.Callable, given: Arguments, mode: Fact, receiver: Value | None = None) -> Call:
-    own: tuple[Value, ...] = () if receiver is None else (receiver,)
-    places: list[tuple[int | str, Value]] = [*enumerate(given.positional, len(own)), *given.named]
-    if not isinstance(given.starred, Nothing):
+def _call_of(operator: torch_api.Callable, given: v.Arguments, mode: Fact, receiver: v.Value | None = None) -> Call:
+    own: tuple[v.Value, ...] = () if receiver is None else (receiver,)
+    places: list[tuple[int | str, v.Value]] = [*enumerate(given.positional, len(own)), *given.named]
+    if not isinstance(given.starred, v.Nothing):
         places.append((len(own) + len(given.positional), given.starred))
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
     if operator.name.rpartition(".")[2].strip("_").partition("_")[0] in ("clamp", "clip"):
-        operands = tuple(each for each in operands if isinstance(each, Tensor))  # bounds are numbers, most often
+        operands = tuple(each for each in operands if isinstance(each, v.Tensor))  # bounds are numbers, most often
         carriers = tuple(each for each in carriers if each in operands)
     return Call((*own, *operands), (*own, *carriers), given, operator.takes, mode, len(own), operator.may_reduce)
 
 
-def _apply(operator: torch_api.Callable, call: Call) -> Value:
+def _apply(operator: torch_api.Callable, call: Call) -> v.Value:
     arguments = call.arguments
-    if isinstance(out := arguments.named_value("out"), Tensor):
+    if isinstance(out := arguments.named_value("out"), v.Tensor):
         return out
-    if absent := [each for each in _elements(call.operands) if isinstance(each, Nothing)]:
+    if absent := [each for each in _elements(call.operands) if isinstance(each, v.Nothing)]:
         return absent[0]
     given, unsure = _parameters_given(operator, call)
     results = operator.results_given(given, unsure) or operator.results
     return join_all(_result(result, call) for result in results)
 
 
-def _elements(operands: Items[Value]) -> Iterator[Value]:
-    return (each.element if isinstance(each, Sequence) else each for each in operands)
+def _elements(operands: Sequence[v.Value]) -> Iterator[v.Value]:
+    return (each.element if isinstance(each, v.Sequence) else each for each in operands)
 
 
 def _parameters_given(operator: torch_api.Callable, call: Call) -> tuple[frozenset[str], frozenset[str]]:
@@ -234,32 +225,32 @@ def _parameters_given(operator: torch_api.Callable, call: Call) -> tuple[frozens
     for parameter, position, counts in operator.deciders:
         at = None if position is None else position - call.first
         value = arguments.named_value(parameter) if at is None else arguments.get(at, parameter)
-        is_off = isinstance(value, Tensor) or (isinstance(value, Constant) and value.value in (None, False))
+        is_off = isinstance(value, v.Tensor) or (isinstance(value, v.Constant) and value.value in (None, False))
         if value is None or (is_off and counts != "any"):
             if arguments.has_star and value is None:
                 unsure.add(parameter)
             continue
-        (unsure if isinstance(value, (Unknown, Union)) else given).add(parameter)
+        (unsure if isinstance(value, (v.Unknown, v.Union)) else given).add(parameter)
     return frozenset(given), frozenset(unsure)
 
 
-def _result(result: torch_api.Result, call: Call) -> Value:
+def _result(result: torch_api.Result, call: Call) -> v.Value:
     outputs = tuple(output_of(output, call) for output in result.outputs)
     if result.container == "tuple":
-        return Sequence(outputs, join_all(outputs), result.fields)
-    return Sequence(None, join_all(outputs)) if result.container == "sequence" else outputs[0]
+        return v.Sequence(outputs, join_all(outputs), result.fields)
+    return v.Sequence(None, join_all(outputs)) if result.container == "sequence" else outputs[0]
 
 
-def output_of(output: torch_api.Output, call: Call) -> Value:
+def output_of(output: torch_api.Output, call: Call) -> v.Value:
     """One output of a call, by its row of the table."""
     if output.kind in ("unknown", "object", "tuple"):
-        return Unknown(Reason.LIBRARY)
+        return v.Unknown(Reason.LIBRARY)
     if output.kind != "tensor":
-        return NONE if output.kind == "NoneType" else NonTensor(output.kind, 0 if output.kind == "array" else None)
+        return v.NONE if output.kind == "NoneType" else v.NonTensor(output.kind, 0 if output.kind == "array" else None)
     return _tensor_given(output, call)
 
 
-def _tensor_given(output: torch_api.Output, call: Call) -> Tensor:
+def _tensor_given(output: torch_api.Output, call: Call) -> v.Tensor:
     first = _first_tensor(call.operands)
     dtype, cpu = _dtype_of_output(output, call, first), _device_of_output(output, call)
     grad = False if is_integral(dtype) else _grad_of_output(output, call, first)
@@ -267,7 +258,7 @@ def _tensor_given(output: torch_api.Output, call: Call) -> Tensor:
     is_placed = cpu is None and device is not None
     is_asked = grad is True or (grad is None and output.grad == "argument")
     takes_over = grad is not False and output.grad not in ("never", "argument")
-    made = Tensor(
+    made = v.Tensor(
         cpu,
         grad,
         dtype,
@@ -277,14 +268,14 @@ def _tensor_given(output: torch_api.Output, call: Call) -> Tensor:
         evidence=_evidence_of_output(output, call, None if is_placed else cpu, grad, dtype),
         param_taint=takes_over and have_param_taint(call.carriers),
     )
-    if not isinstance(first, Tensor):
+    if not isinstance(first, v.Tensor):
         return made
     return made._replace(certainty=first.certainty, bit=first.bit if output.memory == "view" else None)
 
 
-def _first_tensor(operands: Items[Value]) -> Tensor | Unknown | None:
+def _first_tensor(operands: Sequence[v.Value]) -> v.Tensor | v.Unknown | None:
     parts = (value for operand in operands for value in members(operand))
-    return next((value for value in parts if isinstance(value, (Tensor, Unknown))), None)
+    return next((value for value in parts if isinstance(value, (v.Tensor, v.Unknown))), None)
 
 
 def _evidence_of_output(output: torch_api.Output, call: Call, cpu: Fact, grad: Fact, dtype: str | None) -> AllEvidence:
@@ -294,9 +285,9 @@ def _evidence_of_output(output: torch_api.Output, call: Call, cpu: Fact, grad: F
     return evidence if is_of_operands else without(evidence, "grad")
 
 
-def _taint_of_output(cpu: Fact, call: Call, device: Value | None) -> DeviceTaint:
+def _taint_of_output(cpu: Fact, call: Call, device: v.Value | None) -> v.DeviceTaint:
     if cpu is not None:
-        return DeviceTaint.NONE if cpu else DeviceTaint.CHOSEN
+        return v.DeviceTaint.NONE if cpu else v.DeviceTaint.CHOSEN
     return max(
         max_device_taint(part for each in _elements(call.operands) for part in members(each)), sent_there(device)
     )
@@ -304,7 +295,7 @@ def _taint_of_output(cpu: Fact, call: Call, device: Value | None) -> DeviceTaint
 
 def _device_of_output(output: torch_api.Output, call: Call) -> Fact:
     given = call.arguments.named_value("device") if "device" in call.takes else None
-    if given is not None and given != NONE:
+    if given is not None and given != v.NONE:
         return cpu_of_device(given)
     if "device" in call.takes and call.arguments.hides_names:
         return None
@@ -314,7 +305,7 @@ def _device_of_output(output: torch_api.Output, call: Call) -> Fact:
     return cpu if output.device == "same" or cpu is True else None
 
 
-def _grad_of_output(output: torch_api.Output, call: Call, first: Value | None) -> Fact:
+def _grad_of_output(output: torch_api.Output, call: Call, first: v.Value | None) -> Fact:
     asked = call.arguments.named_value("requires_grad") if "requires_grad" in call.takes else None
     if asked is not None:
         return truth_of(asked)
@@ -327,15 +318,15 @@ def _grad_of_output(output: torch_api.Output, call: Call, first: Value | None) -
     return grad if output.grad == "inputs" or grad is False else None
 
 
-def _dtype_of_output(output: torch_api.Output, call: Call, first: Value | None) -> str | None:
+def _dtype_of_output(output: torch_api.Output, call: Call, first: v.Value | None) -> str | None:
     asked = call.arguments.named_value("dtype") if "dtype" in call.takes else None
-    if asked not in (None, NONE):
+    if asked not in (None, v.NONE):
         return dtype_of(asked)
     if output.dtype in ("promoted", "promoted float"):
         dtype = promoted(call.carriers) if call.arguments.all_values() is not None else None
         return dtype if output.dtype == "promoted" or is_real(dtype) else None
     if output.dtype in ("same", "same float", "same alone"):
-        return _dtype_kept(output.dtype, call, first.dtype if isinstance(first, Tensor) else None)
+        return _dtype_kept(output.dtype, call, first.dtype if isinstance(first, v.Tensor) else None)
     return output.dtype if output.dtype is not None and is_dtype_name(output.dtype) else None
 
 

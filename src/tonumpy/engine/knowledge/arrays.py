@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tonumpy.engine.values.values import Arguments, Constant, NonTensor, Sequence, Value, is_number
+from tonumpy.engine.values import values as v
 
 # The functions of NumPy that give an array with dimensions whatever they are given.
 _MADE = frozenset(
@@ -27,16 +27,16 @@ _KEEPING_METHODS = frozenset("astype byteswap clip conj conjugate copy round tra
 _FLAT_METHODS = frozenset(("flatten", "ravel", "repeat", "reshape"))
 
 
-def dimensions_of(value: Value | None) -> int | None:
+def dimensions_of(value: v.Value | None) -> int | None:
     """The least number of dimensions of a value, 0 or 1; None if it may be no array."""
-    return value.dimensions if isinstance(value, NonTensor) else None
+    return value.dimensions if isinstance(value, v.NonTensor) else None
 
 
-def made_by_numpy(name: str, arguments: Arguments) -> int | None:
+def made_by_numpy(name: str, arguments: v.Arguments) -> int | None:
     """Return the dimensions of what `numpy.zeros(...)` gives, by the name of the function behind `numpy.`."""
     if name in ("array", "asarray", "ascontiguousarray"):
         data = arguments.get(0, "object") or arguments.named_value("a")
-        return 1 if isinstance(data, Sequence) and data.items != () else dimensions_of(data) or 0
+        return 1 if isinstance(data, v.Sequence) and data.items != () else dimensions_of(data) or 0
     if name in _OF_SHAPE:
         return _of_shape(arguments.get(0, "shape") or arguments.named_value("size"))
     if name.startswith("random."):
@@ -46,10 +46,10 @@ def made_by_numpy(name: str, arguments: Arguments) -> int | None:
     return 1 if name in _MADE else None
 
 
-def gives_number(name: str, arguments: Arguments) -> bool:
+def gives_number(name: str, arguments: v.Arguments) -> bool:
     """True if a universal function is given nothing but a number: `np.sqrt(252)`."""
     given = arguments.values()
-    return name in _KEEPING and len(given) == 1 and is_number(given[0])
+    return name in _KEEPING and len(given) == 1 and v.is_number(given[0])
 
 
 def made_by_method(dimensions: int, name: str) -> int | None:
@@ -57,21 +57,21 @@ def made_by_method(dimensions: int, name: str) -> int | None:
     return dimensions if name in _KEEPING_METHODS else 1 if name in _FLAT_METHODS else None
 
 
-def of_item(index: Value, *, is_slice: bool) -> int | None:
+def of_item(index: v.Value, *, is_slice: bool) -> int | None:
     """Return the dimensions of `array[index]`: a slice, an array or a list as an index leaves some."""
-    parts = index.items if isinstance(index, Sequence) and index.items else (index,)
-    has_slice = any(isinstance(part, NonTensor) and part.what == "slice" for part in parts)
+    parts = index.items if isinstance(index, v.Sequence) and index.items else (index,)
+    has_slice = any(isinstance(part, v.NonTensor) and part.what == "slice" for part in parts)
     return 1 if is_slice or has_slice or any(dimensions_of(part) for part in parts) else None
 
 
-def of_arithmetic(operands: Iterable[Value]) -> int | None:
+def of_arithmetic(operands: Iterable[v.Value]) -> int | None:
     """Return the dimensions of what operators and ufuncs make: of an array without dimensions they make a scalar."""
     parts = list(operands)
-    is_plain = all(isinstance(each, (NonTensor, Constant)) for each in parts)
+    is_plain = all(isinstance(each, (v.NonTensor, v.Constant)) for each in parts)
     return 1 if is_plain and any(dimensions_of(each) for each in parts) else None
 
 
-def _of_shape(shape: Value | None) -> int | None:
-    if shape is None or (isinstance(shape, Constant) and shape.value is None):
+def _of_shape(shape: v.Value | None) -> int | None:
+    if shape is None or (isinstance(shape, v.Constant) and shape.value is None):
         return None
-    return min(1, len(shape.items)) if isinstance(shape, Sequence) and shape.items is not None else 1
+    return min(1, len(shape.items)) if isinstance(shape, v.Sequence) and shape.items is not None else 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from collections.abc import Sequence as Items
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 from tonumpy.engine.knowledge.arrays import of_arithmetic
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_complex, is_integral
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Evidence, Strength, joined, of_open, only, without
 from tonumpy.engine.values.joins import join_all
@@ -21,63 +21,44 @@ from tonumpy.engine.values.value_facts import (
     stronger,
     tensor_facts,
 )
-from tonumpy.engine.values.values import (
-    NONE,
-    Constant,
-    Device,
-    DeviceTaint,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
-    OtherFramework,
-    Sequence,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-    is_number,
-)
 from tonumpy.facts import Fact
 
 
-def combine(operands: Iterable[Value], grad_mode: Fact) -> Value:
+def combine(operands: Iterable[v.Value], grad_mode: Fact) -> v.Value:
     """The result of arithmetic on the operands: a tensor if one of them is, on their device, with their grad."""
     parts = list(operands)
     for index, part in enumerate(parts):
-        if isinstance(part, Union):
-            given = (member for member in part.members if member != NONE)
+        if isinstance(part, v.Union):
+            given = (member for member in part.members if member != v.NONE)
             return join_all(combine([*parts[:index], each, *parts[index + 1 :]], grad_mode) for each in given)
-    if absent := [part for part in parts if isinstance(part, Nothing)]:
+    if absent := [part for part in parts if isinstance(part, v.Nothing)]:
         return absent[0]
-    if any(isinstance(part, Tensor) for part in parts):
+    if any(isinstance(part, v.Tensor) for part in parts):
         return _tensor_of(parts, grad_mode)
     return _of_no_tensors(parts, grad_mode)
 
 
-def _of_no_tensors(parts: list[Value], grad_mode: Fact) -> Value:
-    if foreign := [part for part in parts if isinstance(part, OtherFramework)]:
+def _of_no_tensors(parts: list[v.Value], grad_mode: Fact) -> v.Value:
+    if foreign := [part for part in parts if isinstance(part, v.OtherFramework)]:
         return foreign[0]
-    if all(map(is_number, parts)):
-        return NonTensor("number")
-    if all(isinstance(part, (NonTensor, Constant, Symbol, Sequence, Mapping, Device)) for part in parts):
-        return NonTensor("number or array", of_arithmetic(parts))
-    unknown = [part for part in parts if isinstance(part, Unknown)]
+    if all(map(v.is_number, parts)):
+        return v.NonTensor("number")
+    if all(isinstance(part, (v.NonTensor, v.Constant, v.Symbol, v.Sequence, v.Mapping, v.Device)) for part in parts):
+        return v.NonTensor("number or array", of_arithmetic(parts))
+    unknown = [part for part in parts if isinstance(part, v.Unknown)]
     is_no_tensor = bool(unknown) and all(part.is_no_tensor for part in unknown)
     reason = unknown[0].reason if unknown else Reason.OPERATION
     cpu, grad = result_facts(parts, grad_mode)
     taints = _taints(cpu, grad, unknown, parts)
-    return Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode, None), *taints)
+    return v.Unknown(reason, cpu, grad, is_no_tensor, rests_on(parts, cpu, grad, grad_mode, None), *taints)
 
 
-def _tensor_of(parts: list[Value], grad_mode: Fact) -> Tensor:
-    tensors = [part for part in parts if isinstance(part, Tensor)]
+def _tensor_of(parts: list[v.Value], grad_mode: Fact) -> v.Tensor:
+    tensors = [part for part in parts if isinstance(part, v.Tensor)]
     cpu, grad = result_facts(parts, grad_mode)
     device_taint, param_taint = _taints(cpu, grad, tensors, parts)
     dtype = promoted(parts)
-    return Tensor(
+    return v.Tensor(
         cpu,
         grad,
         dtype,
@@ -91,8 +72,8 @@ def _tensor_of(parts: list[Value], grad_mode: Fact) -> Tensor:
     )
 
 
-def _taints(cpu: Fact, grad: Fact, moved: Iterable[Value], parts: Items[Value]) -> tuple[DeviceTaint, bool]:
-    device_taint = DeviceTaint.NONE if cpu is True else max_device_taint(moved)
+def _taints(cpu: Fact, grad: Fact, moved: Iterable[v.Value], parts: Sequence[v.Value]) -> tuple[v.DeviceTaint, bool]:
+    device_taint = v.DeviceTaint.NONE if cpu is True else max_device_taint(moved)
     return device_taint, grad is not False and have_param_taint(parts)
 
 
@@ -100,7 +81,7 @@ def _taints(cpu: Fact, grad: Fact, moved: Iterable[Value], parts: Items[Value]) 
 _COMPANY = frozenset((Evidence(Strength.HABIT, "grad", "company-of-data", "combined with data", "", 0),))
 
 
-def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
+def rests_on(operands: Sequence[v.Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
     """Return what the facts of a result rest on: those of the operands, as far as they say anything; and what was not
     worked out of them, where they say nothing.
 
@@ -124,22 +105,22 @@ def rests_on(operands: Items[Value], cpu: Fact, grad: Fact, grad_mode: Fact, dty
 _NO_OPERANDS = ("bool", "str", "Size", "dtype")  # of arithmetic, but arguments of functions
 
 
-def promoted(operands: Iterable[Value]) -> str | None:
+def promoted(operands: Iterable[v.Value]) -> str | None:
     """The dtype that torch makes of operands: complex if one of them is, or that of all that are floating point.
 
     Integers and numbers of Python take no part. None where the operands are of several dtypes, or one is not known.
     """
     dtypes: set[str | None] = set()
     for each in held_in(*operands):
-        if isinstance(each, Tensor):
+        if isinstance(each, v.Tensor):
             dtypes.add(each.dtype)
-        elif isinstance(each, Constant):
+        elif isinstance(each, v.Constant):
             dtypes.add("complex" if isinstance(each.value, complex) else "integral")
-        elif isinstance(each, NonTensor):
-            dtypes.add("integral" if is_number(each) or each.what in _NO_OPERANDS else None)
-        elif isinstance(each, Unknown):
+        elif isinstance(each, v.NonTensor):
+            dtypes.add("integral" if v.is_number(each) or each.what in _NO_OPERANDS else None)
+        elif isinstance(each, v.Unknown):
             dtypes.add("integral" if each.is_no_tensor else None)
-        elif not isinstance(each, (Symbol, Device, Sequence, Mapping, Union, Nothing)):
+        elif not isinstance(each, (v.Symbol, v.Device, v.Sequence, v.Mapping, v.Union, v.Nothing)):
             dtypes.add(None)
     dtypes = {dtype for dtype in dtypes if not is_integral(dtype)}
     if len(dtypes) == 1:
@@ -147,7 +128,7 @@ def promoted(operands: Iterable[Value]) -> str | None:
     return "complex" if any(map(is_complex, dtypes)) else None
 
 
-def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
+def result_facts(operands: Sequence[v.Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
     """On which device a result made of the operands is, and whether it requires grad.
 
     Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
@@ -162,7 +143,7 @@ def result_facts(operands: Items[Value], grad_mode: Fact, *, mixes: bool = False
     return cpu, _grad_of(known, operands, grad_mode)
 
 
-def _grad_of(known: list[_Known], operands: Items[Value], grad_mode: Fact) -> Fact:
+def _grad_of(known: list[_Known], operands: Sequence[v.Value], grad_mode: Fact) -> Fact:
     # what is worked on together with data on the CPU is taken for data too
     is_data = any(each.leads and each.requires_grad is False and not is_integral(each.value.dtype) for each in known)
     grads = [each.requires_grad for each in known if not (is_data and _is_obscure(each.value))]
@@ -180,25 +161,25 @@ class _Known(NamedTuple):
     leads: bool
 
 
-_WITHOUT_FACTS = (NonTensor, Constant, Symbol, Device, OtherFramework, Nothing)
+_WITHOUT_FACTS = (v.NonTensor, v.Constant, v.Symbol, v.Device, v.OtherFramework, v.Nothing)
 
 
-def _known_of(operands: Iterable[Value]) -> Iterator[_Known]:
+def _known_of(operands: Iterable[v.Value]) -> Iterator[_Known]:
     """Yield what each operand, or item of a list among them, may be: what is one thing or another is for sure not off
     the CPU, and has no grad for sure."""
     waiting = list(operands)
     while waiting:
         operand = waiting.pop()
-        if isinstance(operand, Sequence) and operand.items:
+        if isinstance(operand, v.Sequence) and operand.items:
             waiting.extend(operand.items)
             continue
-        parts = [each for each in members(operand) if each != NONE and not getattr(each, "is_no_tensor", False)]
+        parts = [each for each in members(operand) if each != v.NONE and not getattr(each, "is_no_tensor", False)]
         for value in parts:
             if isinstance(value, _WITHOUT_FACTS):
                 continue
-            cpu, grad = (value.on_cpu, value.requires_grad) if isinstance(value, Instance) else tensor_facts(value)
+            cpu, grad = (value.on_cpu, value.requires_grad) if isinstance(value, v.Instance) else tensor_facts(value)
             if len(parts) == 1:
-                speaks = isinstance(value, Tensor) and cpu is True and not value.is_number
+                speaks = isinstance(value, v.Tensor) and cpu is True and not value.is_number
                 yield _Known(value, cpu, grad, speaks)
             else:
                 yield _Known(value, cpu or None, None if grad else grad, False)
@@ -208,49 +189,49 @@ def _common(facts: list[Fact]) -> Fact:
     return facts[0] if len(set(facts)) == 1 else None
 
 
-def _is_obscure(value: Value) -> bool:
+def _is_obscure(value: v.Value) -> bool:
     """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
     return tensor_facts(value) == (None, None) and are_given((value,))
 
 
-def are_given(operands: Items[Value]) -> bool:
+def are_given(operands: Sequence[v.Value]) -> bool:
     """True if there is nothing in the operands but data and what the function or object was given."""
     for operand in operands:
-        if isinstance(operand, Sequence) and operand.items:
+        if isinstance(operand, v.Sequence) and operand.items:
             if not are_given(operand.items):
                 return False
             continue
         for value in members(operand):
-            if isinstance(value, Tensor):
+            if isinstance(value, v.Tensor):
                 is_given = value.is_given or value.requires_grad is False
-            elif isinstance(value, Unknown):
+            elif isinstance(value, v.Unknown):
                 is_given = value.reason in GIVEN or value.requires_grad is False
             else:
-                is_given = isinstance(value, (NonTensor, Constant, Symbol, Device))
+                is_given = isinstance(value, (v.NonTensor, v.Constant, v.Symbol, v.Device))
             if not is_given:
                 return False
     return True
 
 
-def _dimensions_of(operands: Items[Value]) -> Literal[0] | None:
+def _dimensions_of(operands: Sequence[v.Value]) -> Literal[0] | None:
     """Return 0 if all that is computed number by number are numbers, or tensors without dimensions."""
-    have_none = all(each.dimensions == 0 if isinstance(each, Tensor) else is_number(each) for each in operands)
+    have_none = all(each.dimensions == 0 if isinstance(each, v.Tensor) else v.is_number(each) for each in operands)
     return 0 if have_none else None
 
 
-def are_numbers(operands: Items[Value]) -> bool:
+def are_numbers(operands: Sequence[v.Value]) -> bool:
     """True if the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
     found = [value for operand in operands for value in members(operand)]
-    tensors = [value for value in found if isinstance(value, (Tensor, Unknown, Sequence))]
-    return bool(tensors) and all(isinstance(tensor, Tensor) and tensor.is_number for tensor in tensors)
+    tensors = [value for value in found if isinstance(value, (v.Tensor, v.Unknown, v.Sequence))]
+    return bool(tensors) and all(isinstance(tensor, v.Tensor) and tensor.is_number for tensor in tensors)
 
 
-def _is_integer_arithmetic(operands: Items[Value]) -> bool:
+def _is_integer_arithmetic(operands: Sequence[v.Value]) -> bool:
     """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number.
 
     A layer counts for no number: it has parameters.
     """
     values = [value for operand in operands for value in members(operand)]
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    has_layer = any(isinstance(value, LibraryObject) for value in values)
+    tensors = [value for value in values if isinstance(value, v.Tensor)]
+    has_layer = any(isinstance(value, v.LibraryObject) for value in values)
     return bool(tensors) and not has_layer and all(is_integral(tensor.dtype) for tensor in tensors)

@@ -19,21 +19,10 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.classes import Classes
 from tonumpy.engine.summaries.global_names import Names
 from tonumpy.engine.summaries.parameters import Parameters
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_size import bounded
-from tonumpy.engine.values.values import (
-    Arguments,
-    Class,
-    Constant,
-    Function,
-    Instance,
-    LibraryObject,
-    Nothing,
-    Sequence,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Fact
 
 MAX_DEPTH = 5  # of calls that are followed
@@ -73,7 +62,7 @@ class Analysis:
         self.fuel = FUEL
         self.closures: list[Frame] = []
         self._active: set[int] = set()
-        self._summaries: dict[object, tuple[Value, dict[str, Value], int]] = {}
+        self._summaries: dict[object, tuple[v.Value, dict[str, v.Value], int]] = {}
         self._runs: dict[object, Frame] = {}
         self._around: dict[object, Frame] = {}
         self._texts: dict[int, str] = {}
@@ -95,7 +84,7 @@ class Analysis:
             table.pop(key, None)
         self.provisional.clear()
 
-    def text_of(self, scope: Class | Function) -> str:
+    def text_of(self, scope: v.Class | v.Function) -> str:
         """The source of a class or function."""
         node = scope.node
         if id(node) not in self._texts:
@@ -106,7 +95,7 @@ class Analysis:
         """A frame in which the global names of a module can be evaluated."""
         return Frame(self, module, module.tree, None, None, True, MAX_DEPTH - 1)
 
-    def frame_around(self, cls: Class) -> Frame:
+    def frame_around(self, cls: v.Class) -> Frame:
         """Return the frame of the names in the body of a class."""
         known = self._around.get(cls)
         if known is None:
@@ -115,8 +104,8 @@ class Analysis:
         return known
 
     def enter(
-        self, frame: Frame, function: Function, receiver: Value | None, arguments: Arguments, *, mode: Fact = None
-    ) -> Value:
+        self, frame: Frame, function: v.Function, receiver: v.Value | None, arguments: v.Arguments, *, mode: Fact = None
+    ) -> v.Value:
         """Return what calling a function of the repository gives."""
         node = function.node
         mode = frame.mode if mode is None else mode
@@ -150,11 +139,11 @@ class Analysis:
         return self._with_stores(frame, receiver, made, inner.stores)
 
     @staticmethod
-    def _with_stores(frame: Frame, receiver: Value | None, made: Value, stores: dict[str, Value]) -> Value:
+    def _with_stores(frame: Frame, receiver: v.Value | None, made: v.Value, stores: dict[str, v.Value]) -> v.Value:
         """Return what a call gives; what it has stored in the object at hand is known from there on."""
-        if stores and isinstance(receiver, Instance) and frame.env is not None:
+        if stores and isinstance(receiver, v.Instance) and frame.env is not None:
             own = frame.env.get("self")
-            if isinstance(own, Instance) and own in (receiver, receiver.real):
+            if isinstance(own, v.Instance) and own in (receiver, receiver.real):
                 for name, value in stores.items():
                     frame.bind(f"self.{name}", value)
         return made
@@ -168,11 +157,11 @@ class Analysis:
             self.nested -= 1
             self._active.discard(id(node))
 
-    def _run_lambda(self, frame: Frame, function: Function, arguments: Arguments) -> Value:
+    def _run_lambda(self, frame: Frame, function: v.Function, arguments: v.Arguments) -> v.Value:
         around = function.closure
         if not self.may_nest():
             self.cuts += 1
-            return Unknown(Reason.CUT_SHORT)
+            return v.Unknown(Reason.CUT_SHORT)
         inner = Frame(self, function.module, function.node, function.owner, around, frame.mode, frame.depth)
         inner.seen = around.seen if around is frame else None
         for name, value in self.parameters.bound(function, None, arguments).items():
@@ -183,13 +172,13 @@ class Analysis:
         finally:
             self.nested -= 1
 
-    def frame_of(self, function: Function, mode: Fact, depth: int) -> Frame:
+    def frame_of(self, function: v.Function, mode: Fact, depth: int) -> Frame:
         """A frame for the body of a function, in the grad mode that its decorators set."""
         return Frame(
             self, function.module, function.node, function.owner, function.closure, self.mode_of(function, mode), depth
         )
 
-    def mode_of(self, function: Function, mode: Fact) -> Fact:
+    def mode_of(self, function: v.Function, mode: Fact) -> Fact:
         """Grad mode in a function that is called in some mode."""
         for decorator in getattr(function.node, "decorator_list", ()):
             name = grad_mode_of(self.module_frame(function.module), decorator)
@@ -197,31 +186,31 @@ class Analysis:
                 return None if name == "unknown" else name == "on"
         return mode
 
-    def _made_by(self, frame: Frame, function: Function) -> Value:
+    def _made_by(self, frame: Frame, function: v.Function) -> v.Value:
         node = function.node
         result = frame.result
-        if not isinstance(frame.yielded, Nothing):
-            result = Sequence(None, frame.yielded)
+        if not isinstance(frame.yielded, v.Nothing):
+            result = v.Sequence(None, frame.yielded)
         elif frame.env is not None:
-            result = join(result, Constant(None))
+            result = join(result, v.Constant(None))
         names = decorator_names(node)
         if names & {"contextmanager", "asynccontextmanager"}:
-            arguments = Arguments((frame.yielded, Constant(frame.mode)))
-            return LibraryObject("contextlib.contextmanager", arguments=arguments)
+            arguments = v.Arguments((frame.yielded, v.Constant(frame.mode)))
+            return v.LibraryObject("contextlib.contextmanager", arguments=arguments)
         if not names <= _TRANSPARENT:
-            result = Unknown(Reason.DECORATED, None, False if frame.mode is False else None)
+            result = v.Unknown(Reason.DECORATED, None, False if frame.mode is False else None)
         declared = getattr(node, "returns", None)
         if declared is not None:
             result = self.parameters.combined(result, self.parameters.annotated(function.module, declared))
         return result
 
-    def _declared_result(self, function: Function, mode: Fact) -> Value:
+    def _declared_result(self, function: v.Function, mode: Fact) -> v.Value:
         """Return what a function that is not followed says that it gives."""
         declared = self.parameters.annotated(function.module, getattr(function.node, "returns", None))
-        made = Unknown(Reason.CUT_SHORT, None, False if self.mode_of(function, mode) is False else None)
+        made = v.Unknown(Reason.CUT_SHORT, None, False if self.mode_of(function, mode) is False else None)
         return self.parameters.combined(made, declared)
 
-    def stores_of(self, function: Function, itself: Instance, arguments: Arguments | None) -> dict[str, Value]:
+    def stores_of(self, function: v.Function, itself: v.Instance, arguments: v.Arguments | None) -> dict[str, v.Value]:
         """Return what a method stores in the attributes of its object."""
         frame = self.frame_of(function, None, 1)
         values = dict(self.parameters.declared(function))
@@ -242,7 +231,7 @@ class Analysis:
         self,
         module: Module,
         scopes: tuple[ast.AST, ...],
-        values: dict[str, Value],
+        values: dict[str, v.Value],
         mode: Fact,
         flags: Mapping[str, bool] | None = None,
         *,
@@ -263,14 +252,14 @@ class Analysis:
             self._run(frame, node)
         return frame
 
-    def surroundings(self, module: Module, scopes: tuple[ast.AST, ...]) -> tuple[Class | None, Frame | None]:
+    def surroundings(self, module: Module, scopes: tuple[ast.AST, ...]) -> tuple[v.Class | None, Frame | None]:
         """The class whose method the innermost scope is, and the frame of the function around it."""
-        owner: Class | None = None
+        owner: v.Class | None = None
         closure: Frame | None = None
         for depth in range(1, len(scopes)):
             scope = scopes[depth]
             if isinstance(scope, ast.ClassDef):
-                owner = Class(scope, module, closure)
+                owner = v.Class(scope, module, closure)
             elif depth < len(scopes) - 1:
                 closure = self._closure(module, scopes[: depth + 1])
         return owner, closure
@@ -286,7 +275,7 @@ class Analysis:
             known = self._runs[id(scopes[-1])] = self.run(module, scopes, values, self.mode_of(function, None))
         return known
 
-    def function_of(self, module: Module, scopes: tuple[ast.AST, ...]) -> Function:
+    def function_of(self, module: Module, scopes: tuple[ast.AST, ...]) -> v.Function:
         """The innermost scope as a function."""
         owner, closure = self.surroundings(module, scopes)
-        return Function(scopes[-1], module, owner, closure)  # type: ignore[arg-type]
+        return v.Function(scopes[-1], module, owner, closure)  # type: ignore[arg-type]

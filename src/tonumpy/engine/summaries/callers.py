@@ -15,6 +15,7 @@ from tonumpy.engine.names.bindings import decorator_names, parameter_names
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.analysis import Analysis
 from tonumpy.engine.summaries.pytest_parameters import given_by_pytest
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Basis, Evidence, Spot, Strength
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.value_facts import (
@@ -27,20 +28,6 @@ from tonumpy.engine.values.value_facts import (
     resting_on,
     tensor_facts,
     with_evidence,
-)
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Arguments,
-    Class,
-    DeviceTaint,
-    Function,
-    Instance,
-    NonTensor,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
 )
 from tonumpy.facts import Fact
 from tonumpy.text.candidates import Site, find_calls
@@ -62,10 +49,10 @@ class Entry(NamedTuple):
     `risky`: of these, the join of what callers give that is on a device or requires grad.
     """
 
-    values: dict[str, Value]
+    values: dict[str, v.Value]
     mode: Fact
     evidence: AllEvidence = PROVED
-    risky: Mapping[str, Value] = MappingProxyType({})
+    risky: Mapping[str, v.Value] = MappingProxyType({})
 
 
 class Callers:
@@ -98,11 +85,13 @@ class Callers:
         if joined is None:
             return None
         if is_closed:  # one caller of several that brings a risk raises, whatever kinds of things the others give
-            told = {key: joined.risky.get(key, each) for key, each in joined.values.items() if isinstance(each, Union)}
+            told = {
+                key: joined.risky.get(key, each) for key, each in joined.values.items() if isinstance(each, v.Union)
+            }
             return joined._replace(values={**joined.values, **told})
         return None if node.name == "__init__" else self._by_habit(node, function, joined)
 
-    def _of_test(self, function: Function, given: dict[str, Value]) -> Entry:
+    def _of_test(self, function: v.Function, given: dict[str, v.Value]) -> Entry:
         combined = self._analysis.parameters.combined
         declared = self._analysis.parameters.declared(function)
         values = {key: combined(given[key], each) if key in given else each for key, each in declared.items()}
@@ -121,7 +110,7 @@ class Callers:
             known = self._by_name[name] = find_calls(source, rows, lambda call: last_name(call.func) == name)
         return known
 
-    def _of_callback(self, scopes: tuple[ast.AST, ...], function: Function, depth: int) -> Entry | None:
+    def _of_callback(self, scopes: tuple[ast.AST, ...], function: v.Function, depth: int) -> Entry | None:
         """The entry of a function that nobody calls but a library, which gives it an array or a number first."""
         name, source = _name_called(scopes), self._module.source
         sites = find_calls(source, source.rows_with_name(name), lambda call: name in map(last_name, call.args))
@@ -130,12 +119,12 @@ class Callers:
             return None
         seen = self._around(sites[0].scopes, depth - 1).seen
         called = None if seen is None else seen.calls.get(id(sites[0].call))
-        if called is None or not isinstance(called[0], Symbol):
+        if called is None or not isinstance(called[0], v.Symbol):
             return None
         if name not in map(last_name, functions_given(sites[0].call, called[0].name)):
             return None
         declared = self._analysis.parameters.declared(function)
-        return Entry({**declared, names[0]: NonTensor("array", 0)}, self._analysis.mode_of(function, None))
+        return Entry({**declared, names[0]: v.NonTensor("array", 0)}, self._analysis.mode_of(function, None))
 
     def _is_handed_on(self, scopes: tuple[ast.AST, ...], calls: int) -> bool:
         """True if the name stands in more places than its definition and its calls."""
@@ -143,14 +132,14 @@ class Callers:
         return len(re.findall(rf"\b{name}\b", uncommented(self._module.source.text))) > calls + 1
 
     def _joined(
-        self, scopes: tuple[ast.AST, ...], function: Function, sites: list[Site], depth: int, *, is_closed: bool
+        self, scopes: tuple[ast.AST, ...], function: v.Function, sites: list[Site], depth: int, *, is_closed: bool
     ) -> Entry | None:
         """Return what some calls give a function; None where one may be of another that is called the same."""
         parameters, node = self._analysis.parameters, scopes[-1]
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         has_receiver = is_method and "staticmethod" not in decorator_names(function.node)
-        joined: dict[str, Value] = {}
-        risky: dict[str, Value] = {}
+        joined: dict[str, v.Value] = {}
+        risky: dict[str, v.Value] = {}
         modes: list[Fact] = []
         for site in sites:
             seen = self._around(site.scopes, depth - 1).seen
@@ -164,10 +153,10 @@ class Callers:
             called_on, arguments, mode = record
             receiver = _receiver(called_on, function.owner) if has_receiver else None
             for key, value in parameters.bound(function, receiver, arguments).items():
-                joined[key] = join(joined.get(key, NOTHING), value)
+                joined[key] = join(joined.get(key, v.NOTHING), value)
                 if is_at_risk(value, mode):
                     value = resting_on(value, called_at(function, self._module, site))
-                    risky[key] = join(risky.get(key, NOTHING), value)
+                    risky[key] = join(risky.get(key, v.NOTHING), value)
             modes.append(mode)
         if not modes:
             return None
@@ -177,7 +166,7 @@ class Callers:
         return Entry(joined, self._analysis.mode_of(function, common_mode(modes)), risky=risky)
 
     def _by_habit(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, joined: Entry
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, function: v.Function, joined: Entry
     ) -> Entry | None:
         """The entry of a public function: callers in its module raise findings, and silence them by habit alone."""
         where = Spot(self._module.filename, node.lineno, self._module.disabled_habits)
@@ -208,7 +197,7 @@ class Callers:
         return module.use.is_script and not module.use.is_in_package
 
 
-def record_of(seen: Seen | None, site: Site, function: ast.AST) -> tuple[Value, Arguments, Fact] | None:
+def record_of(seen: Seen | None, site: Site, function: ast.AST) -> tuple[v.Value, v.Arguments, Fact] | None:
     """What a run has seen of a call, if that may enter a function."""
     if seen is None or id(function) not in seen.callees.get(id(site.call), ()):
         return None
@@ -219,17 +208,17 @@ def common_mode(modes: list[Fact]) -> Fact:
     return modes[0] if all(each is modes[0] for each in modes) else None
 
 
-def is_at_risk(value: Value, mode: Fact) -> bool:
+def is_at_risk(value: v.Value, mode: Fact) -> bool:
     """True if a tensor in the value is on a device, or requires grad where grad mode is on."""
-    if isinstance(value, Instance):
+    if isinstance(value, v.Instance):
         return False
-    tensors = [each for each in held_in(value) if isinstance(each, (Tensor, Unknown))]
-    if any(each.on_cpu is False or each.device_taint is DeviceTaint.CHOSEN for each in tensors):
+    tensors = [each for each in held_in(value) if isinstance(each, (v.Tensor, v.Unknown))]
+    if any(each.on_cpu is False or each.device_taint is v.DeviceTaint.CHOSEN for each in tensors):
         return True
     return mode is True and have_param_taint(tensors)
 
 
-def called_at(function: Function, module: Module, site: Site) -> AllEvidence:
+def called_at(function: v.Function, module: Module, site: Site) -> AllEvidence:
     """Return what the facts of a parameter rest on that a call gives."""
     name, row = getattr(function.node, "name", "function"), site.call.lineno
     return frozenset(
@@ -237,9 +226,9 @@ def called_at(function: Function, module: Module, site: Site) -> AllEvidence:
     )
 
 
-def _receiver(called_on: Value, owner: Class | None) -> Instance | None:
-    made = None if owner is None else Instance(owner)
-    return called_on if made is not None and isinstance(called_on, Instance) else made
+def _receiver(called_on: v.Value, owner: v.Class | None) -> v.Instance | None:
+    made = None if owner is None else v.Instance(owner)
+    return called_on if made is not None and isinstance(called_on, v.Instance) else made
 
 
 def _name_called(scopes: tuple[ast.AST, ...]) -> str:
@@ -253,9 +242,9 @@ def _is_called_by_name_alone(name: str) -> bool:
     return name == "forward" or (name.startswith("__") and name != "__init__")
 
 
-def _without_grad(declared: Value, given: Value, basis: Basis) -> Value:
+def _without_grad(declared: v.Value, given: v.Value, basis: Basis) -> v.Value:
     """A parameter that calls in sight give without grad."""
-    if isinstance(declared, (Tensor, Unknown)):
+    if isinstance(declared, (v.Tensor, v.Unknown)):
         if declared.requires_grad is None and tensor_facts(given)[1] is False:
             return believed(declared, basis, requires_grad=False)
         return with_evidence(declared, max_device_taint(members(given)), have_param_taint((given,)))

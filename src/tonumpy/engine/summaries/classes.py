@@ -12,27 +12,10 @@ from tonumpy.engine.knowledge.libraries.rows import attribute_promise, is_datase
 from tonumpy.engine.names.bindings import FunctionNode, decorator_names
 from tonumpy.engine.names.frameworks import foreign_root
 from tonumpy.engine.summaries.shared import Analysis
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_real
 from tonumpy.engine.values.joins import join, join_all
 from tonumpy.engine.values.reasons import Reason
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Annotation,
-    Arguments,
-    BoundMethod,
-    Class,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    Nothing,
-    Sequence,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-)
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 _MOVING_ITSELF = re.compile(r"\bself\.(cuda|to|half|bfloat16)\(")
@@ -67,24 +50,24 @@ class Classes:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
         self._members: dict[int, Members] = {}
-        self._ancestors: dict[Class, tuple[list[Class], list[str]]] = {}
-        self._attributes: dict[object, Value] = {}
-        self._fields: dict[Class, dict[str, Value] | None] = {}
-        self._modules: dict[Class, bool] = {}
+        self._ancestors: dict[v.Class, tuple[list[v.Class], list[str]]] = {}
+        self._attributes: dict[object, v.Value] = {}
+        self._fields: dict[v.Class, dict[str, v.Value] | None] = {}
+        self._modules: dict[v.Class, bool] = {}
         self._stored_at: dict[int, dict[str, list[int]]] = {}
         self._registered: set[tuple[int, str]] = set()
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
-        self._stores: dict[object, dict[str, Value]] = {}
+        self._stores: dict[object, dict[str, v.Value]] = {}
         self._in_progress: set[object] = set()
         self._partial = 0  # how often what a method stores was asked for while it was worked out
 
-    def members(self, cls: Class) -> Members:
+    def members(self, cls: v.Class) -> Members:
         known = self._members.get(id(cls.node))
         if known is None:
             known = self._members[id(cls.node)] = cls.module.derived(_members_of, cls.node)
         return known
 
-    def _bases(self, cls: Class) -> tuple[list[Class], list[str]]:
+    def _bases(self, cls: v.Class) -> tuple[list[v.Class], list[str]]:
         known = self._ancestors.get(cls)
         if known is not None:
             return known
@@ -93,54 +76,54 @@ class Classes:
         frame = self._analysis.frame_around(cls)
         for node in cls.node.bases:
             base = frame.value(node.value if isinstance(node, ast.Subscript) else node)
-            if isinstance(base, Class):
+            if isinstance(base, v.Class):
                 inner, outer = self._bases(base)
                 ours |= dict.fromkeys(inner)
                 theirs |= dict.fromkeys(outer)
-            elif isinstance(base, Symbol):
+            elif isinstance(base, v.Symbol):
                 theirs[base.name] = None
-            elif isinstance(base, (LibraryObject, Unknown)):
+            elif isinstance(base, (v.LibraryObject, v.Unknown)):
                 theirs[""] = None
         found = self._ancestors[cls] = list(ours), list(theirs)
         return found
 
-    def ancestors(self, cls: Class) -> list[Class]:
+    def ancestors(self, cls: v.Class) -> list[v.Class]:
         """The class and those of the repository that it extends, nearest first."""
         return self._bases(cls)[0]
 
-    def library_bases(self, cls: Class) -> list[str]:
+    def library_bases(self, cls: v.Class) -> list[str]:
         return [each for each in self._bases(cls)[1] if each and each != "builtins.object"]
 
-    def is_module(self, cls: Class) -> bool:
+    def is_module(self, cls: v.Class) -> bool:
         known = self._modules.get(cls)
         if known is None:
             known = self._modules[cls] = is_module(self.library_bases(cls))
         return known
 
-    def is_dataset(self, cls: Class) -> bool:
+    def is_dataset(self, cls: v.Class) -> bool:
         return is_dataset(self.library_bases(cls)) or any("Dataset" in each.node.name for each in self.ancestors(cls))
 
-    def is_operator(self, cls: Class) -> bool:
+    def is_operator(self, cls: v.Class) -> bool:
         return is_operator(self.library_bases(cls))
 
-    def makes_tensors(self, cls: Class) -> bool:
+    def makes_tensors(self, cls: v.Class) -> bool:
         return "torch.Tensor" in self.library_bases(cls)
 
-    def foreign_root(self, cls: Class) -> str | None:
+    def foreign_root(self, cls: v.Class) -> str | None:
         return next((root for each in self.library_bases(cls) if (root := foreign_root(each))), None)
 
-    def moves_itself(self, cls: Class) -> bool:
+    def moves_itself(self, cls: v.Class) -> bool:
         """True if its own code may bring an object somewhere."""
         return any(_MOVING_ITSELF.search(self._analysis.text_of(each)) for each in self.ancestors(cls))
 
-    def method(self, cls: Class, name: str) -> Function | None:
+    def method(self, cls: v.Class, name: str) -> v.Function | None:
         for owner in self.ancestors(cls):
             node = self.members(owner).methods.get(name)
             if node is not None:
-                return Function(node, owner.module, owner, owner.closure)
+                return v.Function(node, owner.module, owner, owner.closure)
         return None
 
-    def lacks(self, cls: Class, name: str) -> bool:
+    def lacks(self, cls: v.Class, name: str) -> bool:
         """True if all of a class is in sight, and it has no attribute of this name."""
         ours, theirs = self._bases(cls)
         if any(each != "builtins.object" for each in theirs):
@@ -150,7 +133,7 @@ class Classes:
             return False
         return not any(self._writers(each, name) for each in ours)
 
-    def fields(self, value: Instance) -> dict[str, Value] | None:
+    def fields(self, value: v.Instance) -> dict[str, v.Value] | None:
         """Return what a NamedTuple or data class was made of; None of another class."""
         if value.cls not in self._fields:
             self._fields[value.cls] = self._declared_fields(value.cls)
@@ -164,10 +147,10 @@ class Classes:
                 found[name] = self._analysis.parameters.combined(given, promised)
         return found
 
-    def _declared_fields(self, cls: Class) -> dict[str, Value] | None:
+    def _declared_fields(self, cls: v.Class) -> dict[str, v.Value] | None:
         if "__init__" in self.members(cls).methods:
             return None
-        found: dict[str, Value] = {}
+        found: dict[str, v.Value] = {}
         is_record = False
         for owner in reversed(self.ancestors(cls)):
             is_tuple = any(each.rpartition(".")[2] == "NamedTuple" for each in self.library_bases(owner))
@@ -178,17 +161,17 @@ class Classes:
                         found[name] = self._analysis.parameters.annotated(owner.module, node.annotation)
         return found if is_record else None
 
-    def attribute(self, frame: Frame, instance: Instance, name: str) -> Value:
+    def attribute(self, frame: Frame, instance: v.Instance, name: str) -> v.Value:
         """Return what `instance.name` is."""
         known = self.attribute_known(frame, instance, name)
         if known is not None:
             return known
-        found: Value = Unknown(Reason.of_attribute(name))
+        found: v.Value = v.Unknown(Reason.of_attribute(name))
         if self.is_dataset(instance.cls):
             found = frame.as_data(found)
         return frame.named(found, name)
 
-    def attribute_known(self, frame: Frame, instance: Instance, name: str) -> Value | None:
+    def attribute_known(self, frame: Frame, instance: v.Instance, name: str) -> v.Value | None:
         """Return what `instance.name` is if a class, or a row of a library, tells."""
         itself = instance.real or instance
         for cls in self.ancestors(instance.cls):
@@ -203,41 +186,41 @@ class Classes:
         bases = self.library_bases(instance.cls)
         promise = attribute_promise(bases, name)
         if promise is not None:
-            owner = LibraryObject(bases[0], instance.on_cpu, instance.requires_grad, evidence=instance.evidence)
-            return keep(frame, promise, owner._replace(device_taint=instance.device_taint), Arguments(()))
+            owner = v.LibraryObject(bases[0], instance.on_cpu, instance.requires_grad, evidence=instance.evidence)
+            return keep(frame, promise, owner._replace(device_taint=instance.device_taint), v.Arguments(()))
         return None
 
-    def _method(self, frame: Frame, owner: Class, node: FunctionNode, itself: Instance) -> Value:
-        function = Function(node, owner.module, owner, owner.closure)
+    def _method(self, frame: Frame, owner: v.Class, node: FunctionNode, itself: v.Instance) -> v.Value:
+        function = v.Function(node, owner.module, owner, owner.closure)
         names = decorator_names(node)
         if names & {"property", "cached_property", "lazy_property"} or "getter" in names:
-            return self._analysis.enter(frame, function, itself, Arguments(()))
+            return self._analysis.enter(frame, function, itself, v.Arguments(()))
         if "staticmethod" in names:
             return function
-        return BoundMethod(function, owner if "classmethod" in names else itself)
+        return v.BoundMethod(function, owner if "classmethod" in names else itself)
 
-    def class_attribute(self, cls: Class, name: str) -> Value:
+    def class_attribute(self, cls: v.Class, name: str) -> v.Value:
         """Return what `cls.name` is."""
-        return self._class_attribute(cls, name) or Unknown(Reason.of_attribute(name))
+        return self._class_attribute(cls, name) or v.Unknown(Reason.of_attribute(name))
 
-    def _class_attribute(self, cls: Class, name: str) -> Value | None:
+    def _class_attribute(self, cls: v.Class, name: str) -> v.Value | None:
         for owner in self.ancestors(cls):
             node = self.members(owner).methods.get(name)
             if node is not None:
-                function = Function(node, owner.module, owner, owner.closure)
-                return BoundMethod(function, cls) if "classmethod" in decorator_names(node) else function
+                function = v.Function(node, owner.module, owner, owner.closure)
+                return v.BoundMethod(function, cls) if "classmethod" in decorator_names(node) else function
             bound = self.members(owner).bound.get(name)
             if bound is not None:
-                declared: Value = Unknown(Reason.ATTRIBUTE)
+                declared: v.Value = v.Unknown(Reason.ATTRIBUTE)
                 if isinstance(bound, ast.AnnAssign):
                     declared = self._analysis.parameters.annotated(owner.module, bound.annotation)
                 if bound.value is None or (isinstance(bound.value, ast.Call) and "field" in ast.dump(bound.value.func)):
-                    return Unknown(Reason.ATTRIBUTE) if isinstance(declared, Annotation) else declared
+                    return v.Unknown(Reason.ATTRIBUTE) if isinstance(declared, v.Annotation) else declared
                 value = self._analysis.frame_around(owner).value(bound.value)
                 return self._analysis.parameters.combined(value, declared)
         return None
 
-    def _stored(self, instance: Instance, name: str) -> Value | None:
+    def _stored(self, instance: v.Instance, name: str) -> v.Value | None:
         """The join of what the methods of a class, and of its bases, store in an attribute; None where none does."""
         fields = self.fields(instance)
         ancestors = self.ancestors(instance.cls)
@@ -249,33 +232,33 @@ class Classes:
         if known is not None:
             return known
         before, partial_before = self._analysis.cuts, self._partial
-        first: Value = NOTHING if fields is None else fields.get(name, NOTHING)
+        first: v.Value = v.NOTHING if fields is None else fields.get(name, v.NOTHING)
         found = join(first, self._written_by(instance, name, writers))
-        if isinstance(found, Nothing):
-            found = Unknown(Reason.ATTRIBUTE)
+        if isinstance(found, v.Nothing):
+            found = v.Unknown(Reason.ATTRIBUTE)
         if self._analysis.cuts == before:
             self._attributes[key] = found
             if self._partial != partial_before:  # enough for who asks now, and to be asked anew by others
                 self._analysis.provisional.append((self._attributes, key))
         return found
 
-    def _written_by(self, instance: Instance, name: str, writers: list[tuple[Class, FunctionNode]]) -> Value:
+    def _written_by(self, instance: v.Instance, name: str, writers: list[tuple[v.Class, FunctionNode]]) -> v.Value:
         """The join of what methods store in an attribute: that of the arguments of an object, where these are known,
         in place of what its constructor is declared to be given."""
-        found: Value = NOTHING
+        found: v.Value = v.NOTHING
         passed_on: set[int] = set()
         constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
         if constructor is not None and constructor.owner is not None and isinstance(constructor.node, FUNCTIONS):
-            found = self._stores_of(constructor.owner, constructor.node, instance).get(name, NOTHING)
+            found = self._stores_of(constructor.owner, constructor.node, instance).get(name, v.NOTHING)
             if "__init__(" in self._analysis.text_of(constructor).partition("__init__(")[2]:
                 passed_on = {id(node) for _, node in writers if node.name == "__init__"}
             passed_on.add(id(constructor.node))
         for owner, node in writers:
             if id(node) not in passed_on:
-                found = join(found, self._stores_of(owner, node, instance).get(name, NOTHING))
+                found = join(found, self._stores_of(owner, node, instance).get(name, v.NOTHING))
         return found
 
-    def _writers(self, owner: Class, name: str) -> list[FunctionNode]:
+    def _writers(self, owner: v.Class, name: str) -> list[FunctionNode]:
         """The methods that store an attribute."""
         key = (id(owner.node), name)
         known = self._writing.get(key)
@@ -291,7 +274,7 @@ class Classes:
                         known.append(each)
         return known
 
-    def _places_stored(self, owner: Class) -> dict[str, list[int]]:
+    def _places_stored(self, owner: v.Class) -> dict[str, list[int]]:
         """Where the text of a class assigns, fills or moves an attribute of `self`, by its name."""
         known = self._stored_at.get(id(owner.node))
         if known is None:
@@ -306,7 +289,7 @@ class Classes:
                     self._registered.add((id(owner.node), match[2]))
         return known
 
-    def _stores_of(self, owner: Class, node: FunctionNode, instance: Instance) -> dict[str, Value]:
+    def _stores_of(self, owner: v.Class, node: FunctionNode, instance: v.Instance) -> dict[str, v.Value]:
         """Return what one method stores, given what its parameters declare, or what the object was made of."""
         constructor = self.method(instance.cls, "__init__") if node.name == "__init__" else None
         is_made_so = constructor is not None and constructor.node is node
@@ -322,8 +305,8 @@ class Classes:
                 return {}
             self._in_progress.add(key)
             before = self._analysis.cuts
-            function = Function(node, owner.module, owner, owner.closure)
-            itself = Instance(owner, on_cpu=True if node.name == "__init__" else None)
+            function = v.Function(node, owner.module, owner, owner.closure)
+            itself = v.Instance(owner, on_cpu=True if node.name == "__init__" else None)
             try:
                 known = self._analysis.stores_of(function, itself, arguments)
             finally:
@@ -333,34 +316,34 @@ class Classes:
                 self._analysis.provisional.append((self._stores, key))
         return known
 
-    def _as_held(self, instance: Instance, name: str, value: Value) -> Value:
+    def _as_held(self, instance: v.Instance, name: str, value: v.Value) -> v.Value:
         """An attribute between two calls: what a module holds moves with it, and is frozen with it."""
-        if isinstance(value, Union):
+        if isinstance(value, v.Union):
             return join_all(self._as_held(instance, name, each) for each in value.members)
-        if self.is_dataset(instance.cls) and isinstance(value, (Tensor, Unknown, Sequence, Mapping)):
+        if self.is_dataset(instance.cls) and isinstance(value, (v.Tensor, v.Unknown, v.Sequence, v.Mapping)):
             return self._analysis.frame_around(instance.cls).as_data(value)
-        if isinstance(value, Tensor):
+        if isinstance(value, v.Tensor):
             is_registered = value.requires_grad is True or self._is_held(instance.cls, name)
             if not self.is_module(instance.cls) or not is_registered:
                 return value
             is_cast = instance.dtype is not None and (value.requires_grad or is_real(value.dtype))
             return _moved_with(instance, value._replace(dtype=instance.dtype) if is_cast else value)
-        if not isinstance(value, (Instance, LibraryObject)) or not self._holds_parameters(value):
+        if not isinstance(value, (v.Instance, v.LibraryObject)) or not self._holds_parameters(value):
             return value
         if self.is_module(instance.cls):
             return _moved_with(instance, value._replace(dtype=instance.dtype or value.dtype))
         return value if value.on_cpu is False or value.device_taint else value._replace(on_cpu=None)
 
-    def _holds_parameters(self, value: Instance | LibraryObject) -> bool:
-        return self.is_module(value.cls) if isinstance(value, Instance) else is_module([value.name])
+    def _holds_parameters(self, value: v.Instance | v.LibraryObject) -> bool:
+        return self.is_module(value.cls) if isinstance(value, v.Instance) else is_module([value.name])
 
-    def _is_held(self, cls: Class, name: str) -> bool:
+    def _is_held(self, cls: v.Class, name: str) -> bool:
         for each in self.ancestors(cls):
             self._places_stored(each)
         return any((id(each.node), name) in self._registered for each in self.ancestors(cls))
 
 
-def _moved_with(module: Instance, held: Tensor | Instance | LibraryObject) -> Value:
+def _moved_with(module: v.Instance, held: v.Tensor | v.Instance | v.LibraryObject) -> v.Value:
     if module.requires_grad is False:
         held = held._replace(requires_grad=False)
     if held.on_cpu is False:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Mapping
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from tonumpy.engine.interpreter.frame import Frame, Observation
@@ -14,10 +13,10 @@ from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.analysis import Analysis
 from tonumpy.engine.summaries.callers import Callers, Entry
 from tonumpy.engine.summaries.callers_elsewhere import CallersElsewhere
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import PROVED, AllEvidence
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import held_in, tensor_facts
-from tonumpy.engine.values.values import Arguments, NonTensor, Nothing, Tensor, Unknown, Value
 from tonumpy.facts import Fact
 from tonumpy.findings import Confidence
 from tonumpy.text.candidates import Guard, Scope, Site
@@ -53,7 +52,7 @@ MAX_CALLER_DEPTH = 2
 class Outcome(NamedTuple):
     """The conversions that some observations give; `is_settled`: none of them can raise."""
 
-    conversions: Items[Judged | None]
+    conversions: Sequence[Judged | None]
     is_settled: bool
 
 
@@ -62,8 +61,8 @@ _CURRENT: list[Driver] = []  # that of the module which was asked about last
 
 def observe(
     module: Module,
-    candidates: Items[_Asked],
-    outcome: Callable[[Items[_Asked], Observations], Outcome] | None = None,
+    candidates: Sequence[_Asked],
+    outcome: Callable[[Sequence[_Asked], Observations], Outcome] | None = None,
 ) -> Observations:
     """The observation of each site, by the id of its call.
 
@@ -128,7 +127,7 @@ class Driver:
         self,
         group: list[_Asked],
         flags: Mapping[str, bool],
-        outcome: Callable[[Items[_Asked], Observations], Outcome] | None,
+        outcome: Callable[[Sequence[_Asked], Observations], Outcome] | None,
     ) -> Observations:
         """Return what is seen of the sites in one body, where some flags hold or do not."""
         scopes = group[0].scopes
@@ -145,7 +144,9 @@ class Driver:
             called = self._run_called(scopes, MAX_CALLER_DEPTH, flags)
         except RecursionError:
             note_cut()
-            return {id(each.call): Observation(Unknown(Reason.CUT_SHORT), (), Arguments(()), None) for each in group}
+            return {
+                id(each.call): Observation(v.Unknown(Reason.CUT_SHORT), (), v.Arguments(()), None) for each in group
+            }
         if called is not None:
             entry, frame = called
             told = _observations(frame, group, entry.evidence)
@@ -157,7 +158,7 @@ class Driver:
         group: list[_Asked],
         seen: Observations,
         flags: Mapping[str, bool],
-        outcome: Callable[[Items[_Asked], Observations], Outcome],
+        outcome: Callable[[Sequence[_Asked], Observations], Outcome],
     ) -> Observations:
         """The observations of sites that a caller in another file makes certain to raise."""
         open_ones = [each for each in group if _confidence(outcome([each], seen)) != "high"]
@@ -188,7 +189,7 @@ class Driver:
             self._others[id(node)] = self._analysis.run(module, site.scopes, values, mode, is_shallow=True)
         return self._others[id(node)]
 
-    def _declared_entry(self, module: Module, scopes: tuple[ast.AST, ...]) -> tuple[dict[str, Value], Fact]:
+    def _declared_entry(self, module: Module, scopes: tuple[ast.AST, ...]) -> tuple[dict[str, v.Value], Fact]:
         if not isinstance(scopes[-1], FUNCTIONS):
             return {}, True if isinstance(scopes[-1], ast.Module) else None
         function = self._analysis.function_of(module, scopes)
@@ -246,7 +247,7 @@ def _is_open(seen: Observation) -> bool:
     """True if a caller may tell more of what is given there."""
     values = (seen.receiver, *seen.arguments.values(), seen.arguments.starred)
     held = (each for value in values for each in held_in(value))
-    return any(isinstance(each, (Tensor, Unknown)) or each == NonTensor("literal") for each in held)  # a default
+    return any(isinstance(each, (v.Tensor, v.Unknown)) or each == v.NonTensor("literal") for each in held)  # a default
 
 
 def _is_switch(node: ast.Assign) -> bool:
@@ -263,7 +264,7 @@ def _proved(alone: Observation | None, told: Observation) -> Observation:
     return told._replace(evidence=PROVED) if is_so else told
 
 
-def _observations(frame: Frame, group: Items[Asked], evidence: AllEvidence = PROVED) -> Observations:
+def _observations(frame: Frame, group: Sequence[Asked], evidence: AllEvidence = PROVED) -> Observations:
     seen = frame.seen
     assert seen is not None
     found: Observations = {}
@@ -271,8 +272,10 @@ def _observations(frame: Frame, group: Items[Asked], evidence: AllEvidence = PRO
         record = seen.calls.get(id(site.call))
         if record is not None:
             receiver, arguments, mode = record
-            if isinstance(receiver, Nothing) and receiver.is_content:  # others have filled the list that is empty here
-                receiver = Unknown(Reason.CONTENT)
+            if (
+                isinstance(receiver, v.Nothing) and receiver.is_content
+            ):  # others have filled the list that is empty here
+                receiver = v.Unknown(Reason.CONTENT)
             links = tuple((id(node), seen.values[id(node)]) for node in _chain(site.call) if id(node) in seen.values)
             found[id(site.call)] = Observation(receiver, links, arguments, mode, evidence if mode is False else PROVED)
     return found

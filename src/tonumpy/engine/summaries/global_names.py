@@ -11,18 +11,9 @@ from tonumpy.engine.knowledge.symbols import symbol
 from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.names.module import Module
 from tonumpy.engine.summaries.shared import Analysis
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.joins import join
 from tonumpy.engine.values.reasons import Reason
-from tonumpy.engine.values.values import (
-    NOTHING,
-    Class,
-    Function,
-    ModuleValue,
-    Nothing,
-    Symbol,
-    Unknown,
-    Value,
-)
 from tonumpy.text.syntax import SCOPES
 
 _BUILTINS = frozenset(dir(builtins))
@@ -33,13 +24,13 @@ class Names:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._known: dict[tuple[int, str], Value] = {}
+        self._known: dict[tuple[int, str], v.Value] = {}
 
-    def global_value(self, module: Module, name: str) -> Value:
+    def global_value(self, module: Module, name: str) -> v.Value:
         key = (id(module), name)
         known = self._known.get(key)
         if known is None:
-            self._known[key] = Unknown(Reason.NAME)  # while it is being worked out
+            self._known[key] = v.Unknown(Reason.NAME)  # while it is being worked out
             before = self._analysis.cuts
             found = self._find(module, name)
             known = self._known[key] = self._analysis.own_promises.named(module, name, found) or found
@@ -47,44 +38,46 @@ class Names:
                 self._analysis.provisional.append((self._known, key))
         return known
 
-    def _find(self, module: Module, name: str) -> Value:
+    def _find(self, module: Module, name: str) -> v.Value:
         bindings = module.names.bindings.get(name)
         if not bindings:
             return self._unbound(module, name)
-        value: Value = NOTHING
+        value: v.Value = v.NOTHING
         for binding in (*bindings, *module.derived(_changes_in, module.tree).get(name, ())):
             if isinstance(binding, Import):
-                found: Value = self.import_value(module, binding)
+                found: v.Value = self.import_value(module, binding)
             elif isinstance(binding, SCOPES):
-                found = Class(binding, module) if isinstance(binding, ast.ClassDef) else Function(binding, module, None)
+                found = (
+                    v.Class(binding, module) if isinstance(binding, ast.ClassDef) else v.Function(binding, module, None)
+                )
             elif isinstance(binding, (ast.If, ast.While, ast.Try)):
                 continue
             elif not self._analysis.may_nest():
                 self._analysis.cuts += 1
-                return Unknown(Reason.CUT_SHORT)
+                return v.Unknown(Reason.CUT_SHORT)
             else:
                 found = self._bound_by(module, name, binding, value)
             value = found if id(binding) in module.names.unconditional else join(value, found)
         if name in module.names.global_writers:
-            value = join(value, Unknown(Reason.NAME))
-        return Unknown(Reason.NAME) if isinstance(value, Nothing) else value
+            value = join(value, v.Unknown(Reason.NAME))
+        return v.Unknown(Reason.NAME) if isinstance(value, v.Nothing) else value
 
-    def _unbound(self, module: Module, name: str) -> Value:
+    def _unbound(self, module: Module, name: str) -> v.Value:
         """A builtin, or what comes by `from x import *`, or by an import in some function."""
         if name in _BUILTINS:
-            return Symbol(f"builtins.{name}")
+            return v.Symbol(f"builtins.{name}")
         for star in module.names.bindings.get("*", ()):
             target = module.resolve(star) if isinstance(star, Import) else None
             found = None if target is None else self._member(target, name)
             if found is not None:
                 return found
         imported = module.names.imports_in_functions.get(name) if name in module.names.imports_in_functions else None
-        return self.import_value(module, imported) if imported is not None else Unknown(Reason.NAME)
+        return self.import_value(module, imported) if imported is not None else v.Unknown(Reason.NAME)
 
-    def _bound_by(self, module: Module, name: str, statement: ast.stmt, before: Value) -> Value:
+    def _bound_by(self, module: Module, name: str, statement: ast.stmt, before: v.Value) -> v.Value:
         """Return what a name is after a statement in the body of a module."""
         frame = self._analysis.module_frame(module)
-        if not isinstance(before, Nothing):
+        if not isinstance(before, v.Nothing):
             frame.bind(name, before)
         if isinstance(statement, (ast.For, ast.AsyncFor)):
             assign(frame, statement.target, frame.item(frame.value(statement.iter)), is_item=True)
@@ -94,20 +87,20 @@ class Names:
                     assign(frame, item.optional_vars, frame.value(item.context_expr))
         else:
             statements.execute(frame, [statement])
-        return (frame.env or frame.last_env).get(name, NOTHING)
+        return (frame.env or frame.last_env).get(name, v.NOTHING)
 
-    def member(self, module: Module, name: str) -> Value:
+    def member(self, module: Module, name: str) -> v.Value:
         """Return what `module.name` is."""
         found = self._analysis.own_promises.named(module, name, self._member(module, name))
-        return Unknown(Reason.IMPORT) if found is None else found
+        return v.Unknown(Reason.IMPORT) if found is None else found
 
-    def _member(self, module: Module, name: str) -> Value | None:
+    def _member(self, module: Module, name: str) -> v.Value | None:
         bindings = module.names.bindings
         if name in bindings:
             return self.global_value(module, name)
         inner = module.submodule(name)
         if inner is not None:
-            return ModuleValue(inner)
+            return v.ModuleValue(inner)
         for star in bindings.get("*", ()):
             target = module.resolve(star) if isinstance(star, Import) else None
             if target is not None and target is not module and self._analysis.may_nest():
@@ -118,18 +111,18 @@ class Names:
                     return found
         return None
 
-    def import_value(self, module: Module, imported: Import) -> Value:
+    def import_value(self, module: Module, imported: Import) -> v.Value:
         """Return what an import binds."""
         if imported.name is None:
             dotted = imported.module.partition(".")[0] if imported.binds_root else imported.module
             found = module.project.find(dotted, module.folder)
-            return symbol(dotted) if found is None else ModuleValue(found)
+            return symbol(dotted) if found is None else v.ModuleValue(found)
         target = module.resolve(imported)
         if target is None:
-            return Unknown(Reason.IMPORT) if imported.level else symbol(f"{imported.module}.{imported.name}")
+            return v.Unknown(Reason.IMPORT) if imported.level else symbol(f"{imported.module}.{imported.name}")
         if target is module:
             inner = module.submodule(imported.name)
-            return Unknown(Reason.IMPORT) if inner is None else ModuleValue(inner)
+            return v.Unknown(Reason.IMPORT) if inner is None else v.ModuleValue(inner)
         return self.member(target, imported.name)
 
 

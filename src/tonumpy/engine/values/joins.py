@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import join_dtype, may_lack
 from tonumpy.engine.values.evidence import cut_off, joined
 from tonumpy.engine.values.reasons import GIVEN, Reason
@@ -19,42 +20,22 @@ from tonumpy.engine.values.value_facts import (
     tensor_facts,
     weaker,
 )
-from tonumpy.engine.values.values import (
-    NONE,
-    NOTHING,
-    Arguments,
-    Constant,
-    Device,
-    DeviceTaint,
-    Instance,
-    LibraryObject,
-    Mapping,
-    NonTensor,
-    Nothing,
-    Sequence,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-    is_number,
-    same,
-)
 
 MAX_MEMBERS = 6
 # Calls whose arguments are kept: they make a function, a class, or one row of `parametrize`.
 KEPT_CALLS = frozenset(("collections.namedtuple", "functools.partial", "pytest.param"))
 
-_PLAIN = (NonTensor, Constant)
+_PLAIN = (v.NonTensor, v.Constant)
 _TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "", 0)
 
 
-def join(first: Value, second: Value) -> Value:
+def join(first: v.Value, second: v.Value) -> v.Value:
     """The description of a value that is either of the two; it claims no fact that only one of them has."""
-    if isinstance(first, Nothing):
+    if isinstance(first, v.Nothing):
         return second
-    if same(first, second) or isinstance(second, Nothing):
+    if v.same(first, second) or isinstance(second, v.Nothing):
         return first
-    found: list[Value] = []
+    found: list[v.Value] = []
     for value in (*members(first), *members(second)):
         for index, other in enumerate(found):
             merged = _merge(other, value)
@@ -67,11 +48,11 @@ def join(first: Value, second: Value) -> Value:
         return found[0]
     if len(found) > MAX_MEMBERS:
         facts = join_facts([tensor_facts(value) for value in found])
-        return left_open(Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found))), _TOO_MANY)
-    return Union(tuple(found))
+        return left_open(v.Unknown(Reason.TOO_MANY, *facts, evidence=joined(map(evidence_in, found))), _TOO_MANY)
+    return v.Union(tuple(found))
 
 
-def outlived(kept: Tensor, made: Tensor, *, is_left: bool) -> Tensor:
+def outlived(kept: v.Tensor, made: v.Tensor, *, is_left: bool) -> v.Tensor:
     """The value on one path, where another has made it anew: widened to a dtype of NumPy, or without grad.
 
     `is_left`: the path has left it as it was. That it was made of parameters speaks for nothing then, as where a
@@ -89,26 +70,26 @@ def _is_widened(kept: str | None, made: str | None) -> bool:
     return may_lack(kept) and made is not None and not may_lack(made)
 
 
-def join_all(values: Iterable[Value]) -> Value:
+def join_all(values: Iterable[v.Value]) -> v.Value:
     """The join of all of them; NOTHING where there are none."""
-    joined: Value = NOTHING
+    joined: v.Value = v.NOTHING
     for value in values:
         joined = join(joined, value)
     return joined
 
 
-def _merge(first: Value, second: Value) -> Value | None:
+def _merge(first: v.Value, second: v.Value) -> v.Value | None:
     """The join of two descriptions of one class; None where they stay apart."""
-    if same(first, second):
+    if v.same(first, second):
         return first
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
-        return None if NONE in (first, second) else _wider_plain(first, second)  # None is told apart by tests
+        return None if v.NONE in (first, second) else _wider_plain(first, second)  # None is told apart by tests
     merge = _MERGED.get(type(first)) if type(first) is type(second) else None
     return None if merge is None else merge(first, second)
 
 
-def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
-    return Tensor(
+def _merge_tensors(first: v.Tensor, second: v.Tensor) -> v.Tensor:
+    return v.Tensor(
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
         join_dtype(first.dtype, second.dtype),
@@ -127,8 +108,8 @@ def _merge_tensors(first: Tensor, second: Tensor) -> Tensor:
     )
 
 
-def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
-    return Unknown(
+def _merge_unknown(first: v.Unknown, second: v.Unknown) -> v.Unknown:
+    return v.Unknown(
         second.reason if first.reason in GIVEN else first.reason,
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
@@ -140,27 +121,27 @@ def _merge_unknown(first: Unknown, second: Unknown) -> Unknown:
     )
 
 
-def _merge_devices(first: Device, second: Device) -> Device:
+def _merge_devices(first: v.Device, second: v.Device) -> v.Device:
     is_choice = {first.is_cpu, second.is_cpu} == {True, False}
-    device_taint = DeviceTaint.CHOSEN if is_choice else max(first.device_taint, second.device_taint)
+    device_taint = v.DeviceTaint.CHOSEN if is_choice else max(first.device_taint, second.device_taint)
     kind = first.type if first.type == second.type else None
-    return Device(join_fact(first.is_cpu, second.is_cpu), kind, device_taint)
+    return v.Device(join_fact(first.is_cpu, second.is_cpu), kind, device_taint)
 
 
-def _merge_sequences(first: Sequence, second: Sequence) -> Sequence | None:
+def _merge_sequences(first: v.Sequence, second: v.Sequence) -> v.Sequence | None:
     if _are_told_apart(first, second):
         return None
     items = None
     if first.items is not None and second.items is not None and len(first.items) == len(second.items):
         items = tuple(join(one, other) for one, other in zip(first.items, second.items, strict=True))
     fields = first.fields if first.fields == second.fields else ()
-    return Sequence(items, join(first.element, second.element), fields)
+    return v.Sequence(items, join(first.element, second.element), fields)
 
 
-def _merge_library_objects(first: LibraryObject, second: LibraryObject) -> LibraryObject | None:
+def _merge_library_objects(first: v.LibraryObject, second: v.LibraryObject) -> v.LibraryObject | None:
     if first.name != second.name or first.name in KEPT_CALLS:
         return None
-    return LibraryObject(
+    return v.LibraryObject(
         first.name,
         join_fact(first.on_cpu, second.on_cpu),
         join_fact(first.requires_grad, second.requires_grad),
@@ -171,10 +152,10 @@ def _merge_library_objects(first: LibraryObject, second: LibraryObject) -> Libra
     )
 
 
-def _merge_instances(first: Instance, second: Instance) -> Instance | None:
+def _merge_instances(first: v.Instance, second: v.Instance) -> v.Instance | None:
     if first.cls != second.cls:
         return None
-    return Instance(
+    return v.Instance(
         first.cls,
         _join_made_from(first, second),
         join_fact(first.on_cpu, second.on_cpu),
@@ -186,23 +167,23 @@ def _merge_instances(first: Instance, second: Instance) -> Instance | None:
     )
 
 
-def _sent_on_one_path(first: LibraryObject | Instance, second: LibraryObject | Instance) -> DeviceTaint:
+def _sent_on_one_path(first: v.LibraryObject | v.Instance, second: v.LibraryObject | v.Instance) -> v.DeviceTaint:
     """Return what `if cuda: net.cuda()` leaves."""
     return max(first.device_taint, second.device_taint)
 
 
-def join_arguments(first: Arguments, second: Arguments) -> Arguments:
+def join_arguments(first: v.Arguments, second: v.Arguments) -> v.Arguments:
     """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
     if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
-        return Arguments((), (), has_star=True, hides_names=True)
+        return v.Arguments((), (), has_star=True, hides_names=True)
     positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
     named = tuple((name, join(one, other)) for (name, one), (_, other) in zip(first.named, second.named, strict=True))
     has_star = first.has_star or second.has_star
     hides_names = first.hides_names or second.hides_names
-    return Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)
+    return v.Arguments(positional, named, has_star, join(first.starred, second.starred), hides_names)
 
 
-def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Instance) -> Arguments | None:
+def _join_made_from(first: v.LibraryObject | v.Instance, second: v.LibraryObject | v.Instance) -> v.Arguments | None:
     """Return what one of two objects of a class was made from; None of one that is wrapped again and again, as in a
     loop."""
     if first.arguments is None or second.arguments is None:
@@ -213,89 +194,89 @@ def _join_made_from(first: LibraryObject | Instance, second: LibraryObject | Ins
     return None if joined.has_star or _is_made_of_its_like(first, joined) else joined
 
 
-def _is_made_of_its_like(value: LibraryObject | Instance, arguments: Arguments) -> bool:
+def _is_made_of_its_like(value: v.LibraryObject | v.Instance, arguments: v.Arguments) -> bool:
     """True if an object of the same class is among what it was made from, or what that was made from."""
     waiting = list(arguments.values())
     while waiting:
         for each in held_in(waiting.pop()):
-            if isinstance(each, LibraryObject) and isinstance(value, LibraryObject) and each.name == value.name:
+            if isinstance(each, v.LibraryObject) and isinstance(value, v.LibraryObject) and each.name == value.name:
                 return True
-            if isinstance(each, Instance):
-                if isinstance(value, Instance) and each.cls == value.cls:
+            if isinstance(each, v.Instance):
+                if isinstance(value, v.Instance) and each.cls == value.cls:
                     return True
                 waiting.extend(() if each.arguments is None else each.arguments.values())
     return False
 
 
-def _are_told_apart(first: Sequence, second: Sequence) -> bool:
+def _are_told_apart(first: v.Sequence, second: v.Sequence) -> bool:
     """True if a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
     return any(
-        {one, other} == {Constant(True), Constant(False)}
+        {one, other} == {v.Constant(True), v.Constant(False)}
         for one, other in zip(first.items or (), second.items or (), strict=False)
-        if isinstance(one, Constant) and isinstance(other, Constant)
+        if isinstance(one, v.Constant) and isinstance(other, v.Constant)
     )
 
 
-def _wider_plain(first: NonTensor | Constant, second: NonTensor | Constant) -> Value | None:
-    if is_number(first) and is_number(second):
-        return NonTensor("number")
-    if isinstance(first, Constant) and isinstance(second, Constant):
-        return None if type(first.value) is type(second.value) is str else NonTensor("constant")
-    if not isinstance(first, NonTensor):
-        return NonTensor("constant")
-    if first.dimensions is None or not isinstance(second, NonTensor) or second.dimensions is None:
-        return NonTensor(first.what)
-    return NonTensor(first.what, min(first.dimensions, second.dimensions))
+def _wider_plain(first: v.NonTensor | v.Constant, second: v.NonTensor | v.Constant) -> v.Value | None:
+    if v.is_number(first) and v.is_number(second):
+        return v.NonTensor("number")
+    if isinstance(first, v.Constant) and isinstance(second, v.Constant):
+        return None if type(first.value) is type(second.value) is str else v.NonTensor("constant")
+    if not isinstance(first, v.NonTensor):
+        return v.NonTensor("constant")
+    if first.dimensions is None or not isinstance(second, v.NonTensor) or second.dimensions is None:
+        return v.NonTensor(first.what)
+    return v.NonTensor(first.what, min(first.dimensions, second.dimensions))
 
 
-def _join_mappings(first: Mapping, second: Mapping) -> Mapping:
+def _join_mappings(first: v.Mapping, second: v.Mapping) -> v.Mapping:
     one, other = dict(first.entries), dict(second.entries)
     entries = [
         (key, value if key in other and other[key] is value else join(value, other.get(key, second.other)))
         for key, value in one.items()
     ]
     entries += [(key, join(first.other, value)) for key, value in other.items() if key not in one]
-    return Mapping(tuple(entries), join(first.other, second.other))
+    return v.Mapping(tuple(entries), join(first.other, second.other))
 
 
-def updated(first: Mapping, second: Value) -> Mapping:
+def updated(first: v.Mapping, second: v.Value) -> v.Mapping:
     """A dict with what another has: under the keys of the other what stands there, where these are known."""
-    if not isinstance(second, Mapping):
-        second = Mapping((), Unknown(Reason.CONTENT))
+    if not isinstance(second, v.Mapping):
+        second = v.Mapping((), v.Unknown(Reason.CONTENT))
     entries = {key: join(value, second.other) for key, value in first.entries}
-    return Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
+    return v.Mapping((*{**entries, **dict(second.entries)}.items(),), join(first.other, second.other))
 
 
-def under_a_key(value: Value) -> Value:
+def under_a_key(value: v.Value) -> v.Value:
     """Return what stands under one key of a dict that is filled under keys which are not known: of tensors and other
     things in it nobody can say which stands there."""
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         element = under_a_key(value.element)
-        return value if element is value.element else Sequence(None, element)
+        return value if element is value.element else v.Sequence(None, element)
     kinds = set(map(type, members(value)))
-    is_mixed = Tensor in kinds and not kinds.isdisjoint((NonTensor, Constant)) and NONE not in members(value)
-    return Unknown(Reason.CONTENT) if is_mixed else value
+    is_mixed = v.Tensor in kinds and not kinds.isdisjoint((v.NonTensor, v.Constant)) and v.NONE not in members(value)
+    return v.Unknown(Reason.CONTENT) if is_mixed else value
 
 
-def item_handed_on(items: Value) -> Value:
+def item_handed_on(items: v.Value) -> v.Value:
     """One of the items that `map` goes through, as far as they are in sight."""
-    if isinstance(items, Union):
-        return join_all(item_handed_on(member) for member in items.members if member != NONE)
-    if isinstance(items, Sequence):
+    if isinstance(items, v.Union):
+        return join_all(item_handed_on(member) for member in items.members if member != v.NONE)
+    if isinstance(items, v.Sequence):
         return items.element
-    return NonTensor("key") if isinstance(items, Mapping) else items
+    return v.NonTensor("key") if isinstance(items, v.Mapping) else items
 
 
-def sequence_of(items: list[Value] | tuple[Value, ...]) -> Sequence:
-    return Sequence(tuple(items), join_all(items))
+def sequence_of(items: list[v.Value] | tuple[v.Value, ...]) -> v.Sequence:
+    return v.Sequence(tuple(items), join_all(items))
 
 
-_MERGED: dict[type, Callable[[Any, Any], Value | None]] = {
-    Tensor: _merge_tensors,
-    Unknown: _merge_unknown,
-    Device: _merge_devices,
-    Sequence: _merge_sequences,
-    Mapping: _join_mappings,
-    LibraryObject: _merge_library_objects,
-    Instance: _merge_instances,
+_MERGED: dict[type, Callable[[Any, Any], v.Value | None]] = {
+    v.Tensor: _merge_tensors,
+    v.Unknown: _merge_unknown,
+    v.Device: _merge_devices,
+    v.Sequence: _merge_sequences,
+    v.Mapping: _join_mappings,
+    v.LibraryObject: _merge_library_objects,
+    v.Instance: _merge_instances,
 }

@@ -5,9 +5,9 @@ A fact that a value did not have before begins in the line in which it is first 
 
 from __future__ import annotations
 
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import AllEvidence, Aspect, Evidence, Strength
 from tonumpy.engine.values.value_facts import mapped
-from tonumpy.engine.values.values import Instance, LibraryObject, Tensor, Unknown, Value
 from tonumpy.facts import Fact
 
 _TRUE = "true from this line on"
@@ -19,9 +19,9 @@ _TOLD = {
 _OPEN = ("unknown", "chosen", "learns")  # what a join of other states may give
 
 
-def begun_at(value: Value, filename: str, row: int) -> Value:
+def begun_at(value: v.Value, filename: str, row: int) -> v.Value:
     """The value in this line of code: what was known before keeps its lines."""
-    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+    if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
         evidence = value.evidence
         for about, state, message in _states(value):
             evidence = _with_state(evidence, about, state, message, filename, row)
@@ -41,18 +41,18 @@ def state_of_grad(requires_grad: Fact, *, param_taint: bool) -> str:
     return "requires grad" if requires_grad else "none"
 
 
-def _states(value: Tensor | Unknown | LibraryObject | Instance) -> list[tuple[Aspect, str, str]]:
-    if isinstance(value, Instance):  # what it is worked out for is kept by what is known of it: only what counts
+def _states(value: v.Tensor | v.Unknown | v.LibraryObject | v.Instance) -> list[tuple[Aspect, str, str]]:
+    if isinstance(value, v.Instance):  # what it is worked out for is kept by what is known of it: only what counts
         return [("device", "chosen", _TOLD["chosen"])] if value.on_cpu is None and value.device_taint else []
-    param_taint = isinstance(value, LibraryObject) or value.param_taint  # as what a layer makes
+    param_taint = isinstance(value, v.LibraryObject) or value.param_taint  # as what a layer makes
     states: tuple[tuple[Aspect, str], ...] = (
         ("device", state_of_device(value.on_cpu, is_sent=bool(value.device_taint))),
         ("grad", state_of_grad(value.requires_grad, param_taint=param_taint)),
     )
     told = [(about, state, _TOLD.get(state, _TRUE)) for about, state in states]
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         told.append(("kind", "unknown", value.reason.value))
-    elif isinstance(value, Tensor):
+    elif isinstance(value, v.Tensor):
         told.append(("kind", value.certainty, _TRUE))
         if value.dtype is not None:
             told.append(("dtype", value.dtype, _TRUE))

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import choice_of, choices, is_choice, is_dtype_name
 from tonumpy.engine.values.evidence import PROVED, AllEvidence, Aspect, Basis, joined, without
-from tonumpy.engine.values.values import (
-    NONE,
-    BoundMethod,
-    Class,
-    Constant,
-    Device,
-    DeviceTaint,
-    Function,
-    Instance,
-    LibraryObject,
-    Mapping,
-    ModuleValue,
-    NonTensor,
-    Nothing,
-    OtherFramework,
-    Sequence,
-    Symbol,
-    Tensor,
-    Union,
-    Unknown,
-    Value,
-)
 from tonumpy.facts import Certainty, Fact
 
-_Fresh = TypeVar("_Fresh", Tensor, Unknown, Tensor | Unknown)
+_Fresh = TypeVar("_Fresh", v.Tensor, v.Unknown, v.Tensor | v.Unknown)
 _CERTAINTIES: tuple[Certainty, ...] = ("tensor", "likely", "possible")
 
 
@@ -48,7 +26,7 @@ def join_fact(first: Fact, second: Fact) -> Fact:
     return first if first is second else None
 
 
-def join_facts(pairs: Items[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
+def join_facts(pairs: Sequence[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
     """`on_cpu` and `requires_grad` where all of one or more pairs agree on them."""
     cpu, grad = pairs[0]
     for other_cpu, other_grad in pairs[1:]:
@@ -56,100 +34,100 @@ def join_facts(pairs: Items[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
     return cpu, grad
 
 
-def max_device_taint(values: Iterable[Value]) -> DeviceTaint:
+def max_device_taint(values: Iterable[v.Value]) -> v.DeviceTaint:
     """The greatest device taint of the tensors among some values."""
     return max(
-        (value.device_taint for value in values if isinstance(value, (Tensor, Unknown))), default=DeviceTaint.NONE
+        (value.device_taint for value in values if isinstance(value, (v.Tensor, v.Unknown))), default=v.DeviceTaint.NONE
     )
 
 
-def have_param_taint(values: Iterable[Value]) -> bool:
+def have_param_taint(values: Iterable[v.Value]) -> bool:
     """True if a tensor among the values requires grad, or is computed from parameters on some path."""
     return any(map(_has_param_taint, tensors_in(values)))
 
 
-def tensors_in(values: Iterable[Value]) -> Iterator[Tensor | Unknown]:
+def tensors_in(values: Iterable[v.Value]) -> Iterator[v.Tensor | v.Unknown]:
     """Return what is a tensor, or unknown, of some values and of what they hold."""
-    return (each for each in held_in(*values) if isinstance(each, (Tensor, Unknown)))
+    return (each for each in held_in(*values) if isinstance(each, (v.Tensor, v.Unknown)))
 
 
-def _has_param_taint(value: Tensor | Unknown) -> bool:
+def _has_param_taint(value: v.Tensor | v.Unknown) -> bool:
     return bool(value.requires_grad or (value.param_taint and value.requires_grad is None))
 
 
-def members(value: Value) -> tuple[Value, ...]:
+def members(value: v.Value) -> tuple[v.Value, ...]:
     """The members of a union; of any other value, itself."""
-    return value.members if isinstance(value, Union) else (value,)
+    return value.members if isinstance(value, v.Union) else (value,)
 
 
-def may_be(value: Value, kinds: type | tuple[type, ...]) -> bool:
+def may_be(value: v.Value, kinds: type | tuple[type, ...]) -> bool:
     """True if the value, or a member of it, is of one of these kinds."""
     return any(isinstance(member, kinds) for member in members(value))
 
 
-def truth_of(value: Value) -> Fact:
+def truth_of(value: v.Value) -> Fact:
     """Return what a literal True or False says; None of anything else."""
-    return value.value if isinstance(value, Constant) and isinstance(value.value, bool) else None
+    return value.value if isinstance(value, v.Constant) and isinstance(value.value, bool) else None
 
 
-def dtype_of(value: Value | None) -> str | None:
+def dtype_of(value: v.Value | None) -> str | None:
     """The name of a dtype argument: `torch.long` gives "long", and of several a choice; None where it is not known."""
-    if isinstance(value, Symbol):
+    if isinstance(value, v.Symbol):
         name = value.name.rpartition(".")[2]
         return name if is_dtype_name(name) else None
-    if isinstance(value, Union):
+    if isinstance(value, v.Union):
         parts = [dtype_of(each) for each in value.members]
         return choice_of(parts) if all(map(_is_of_dtype, value.members, parts)) else None
     return None
 
 
-def _is_of_dtype(value: Value, known: str | None) -> bool:
-    return known is not None or value == NONE or isinstance(value, Unknown) or value == NonTensor("dtype")
+def _is_of_dtype(value: v.Value, known: str | None) -> bool:
+    return known is not None or value == v.NONE or isinstance(value, v.Unknown) or value == v.NonTensor("dtype")
 
 
-def of_dtype(dtype: str | None) -> Value:
+def of_dtype(dtype: str | None) -> v.Value:
     """Return what `x.dtype` is: the reverse."""
     if is_choice(dtype):
-        return Union(tuple(map(of_dtype, choices(dtype))))
-    return Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else NonTensor("dtype")
+        return v.Union(tuple(map(of_dtype, choices(dtype))))
+    return v.Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else v.NonTensor("dtype")
 
 
-def tensor_facts(value: Value) -> tuple[Fact, Fact]:
+def tensor_facts(value: v.Value) -> tuple[Fact, Fact]:
     """`on_cpu` and `requires_grad` of the tensors in a value; values without tensors hold both promises."""
-    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+    if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject)):
         return value.on_cpu, value.requires_grad
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return tensor_facts(value.element)
-    if isinstance(value, Mapping):
+    if isinstance(value, v.Mapping):
         return joined_facts(value.values())
-    if isinstance(value, Union):
+    if isinstance(value, v.Union):
         return joined_facts(value.members)
-    if isinstance(value, (Instance, Class, Function, BoundMethod, ModuleValue)):
+    if isinstance(value, (v.Instance, v.Class, v.Function, v.BoundMethod, v.ModuleValue)):
         return None, None
     return True, False
 
 
-def evidence_in(value: Value) -> AllEvidence:
+def evidence_in(value: v.Value) -> AllEvidence:
     """Return what the facts rest on that `tensor_facts` tells."""
-    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+    if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
         return value.evidence
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return evidence_in(value.element)
-    return joined(map(evidence_in, parts_of(value))) if isinstance(value, (Mapping, Union)) else PROVED
+    return joined(map(evidence_in, parts_of(value))) if isinstance(value, (v.Mapping, v.Union)) else PROVED
 
 
-def resting_on(value: Value, evidence: AllEvidence) -> Value:
+def resting_on(value: v.Value, evidence: AllEvidence) -> v.Value:
     """The value, with this added to what the facts about the tensors in it rest on."""
     if not evidence:
         return value
-    if isinstance(value, (Tensor, Unknown, LibraryObject, Instance)):
+    if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
         return value if evidence <= value.evidence else value._replace(evidence=value.evidence | evidence)
     return mapped(value, lambda part: resting_on(part, evidence))
 
 
-def left_open(value: Value, evidence: AllEvidence) -> Value:
+def left_open(value: v.Value, evidence: AllEvidence) -> v.Value:
     """A value that has not been followed to its end: what is not known of it rests on that."""
-    if isinstance(value, (Tensor, Unknown)):
+    if isinstance(value, (v.Tensor, v.Unknown)):
         known = {"device": value.on_cpu, "grad": value.requires_grad}
         return resting_on(value, frozenset(each for each in evidence if known.get(each.about) is None))
     return mapped(value, lambda part: left_open(part, evidence))
@@ -175,51 +153,51 @@ def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, require
     )
 
 
-def joined_facts(values: Iterable[Value]) -> tuple[Fact, Fact]:
-    others = (Nothing, NonTensor, Constant, OtherFramework, Device, Symbol)
+def joined_facts(values: Iterable[v.Value]) -> tuple[Fact, Fact]:
+    others = (v.Nothing, v.NonTensor, v.Constant, v.OtherFramework, v.Device, v.Symbol)
     return join_facts([(True, False), *(tensor_facts(value) for value in values if not isinstance(value, others))])
 
 
-def with_facts(value: Value, on_cpu: Fact = None, requires_grad: Fact = None) -> Value:
+def with_facts(value: v.Value, on_cpu: Fact = None, requires_grad: Fact = None) -> v.Value:
     """The value with facts that have been proved of the tensors in it; what is None stays as it was."""
-    if isinstance(value, (Tensor, Unknown, LibraryObject)):
+    if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject)):
         evidence = value.evidence if on_cpu is None else without(value.evidence, "device")
         return value._replace(
             on_cpu=value.on_cpu if on_cpu is None else on_cpu,
             requires_grad=value.requires_grad if requires_grad is None else requires_grad,
             evidence=evidence if requires_grad is None else without(evidence, "grad"),
         )
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         items = None if value.items is None else tuple(with_facts(item, on_cpu, requires_grad) for item in value.items)
-        return Sequence(items, with_facts(value.element, on_cpu, requires_grad))
-    if isinstance(value, Mapping):
+        return v.Sequence(items, with_facts(value.element, on_cpu, requires_grad))
+    if isinstance(value, v.Mapping):
         entries = tuple((key, with_facts(entry, on_cpu, requires_grad)) for key, entry in value.entries)
-        return Mapping(entries, with_facts(value.other, on_cpu, requires_grad))
-    if isinstance(value, Union):
-        return Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
+        return v.Mapping(entries, with_facts(value.other, on_cpu, requires_grad))
+    if isinstance(value, v.Union):
+        return v.Union(tuple(with_facts(member, on_cpu, requires_grad) for member in value.members))
     return value
 
 
-def with_facts_of(value: Value, known: Tensor | Unknown | LibraryObject | Instance) -> Value:
+def with_facts_of(value: v.Value, known: v.Tensor | v.Unknown | v.LibraryObject | v.Instance) -> v.Value:
     """The value, if the tensors in it are those of another of which only that is known, and what that rests on."""
     value = with_facts(value, *tensor_facts(known))
-    if isinstance(known, (Tensor, Unknown)):
+    if isinstance(known, (v.Tensor, v.Unknown)):
         value = with_evidence(value, known.device_taint, known.param_taint)
     return resting_on(value, known.evidence)
 
 
-def with_evidence(value: Value, device_taint: DeviceTaint, param_taint: bool) -> Value:
+def with_evidence(value: v.Value, device_taint: v.DeviceTaint, param_taint: bool) -> v.Value:
     """The value, with device and parameter taint added to the tensors in it."""
     if not device_taint and not param_taint:
         return value
-    if isinstance(value, (Tensor, Unknown)):
+    if isinstance(value, (v.Tensor, v.Unknown)):
         return value._replace(
             device_taint=max(value.device_taint, device_taint), param_taint=value.param_taint or param_taint
         )
     return mapped(value, lambda part: with_evidence(part, device_taint, param_taint))
 
 
-def held_in(*values: Value) -> Iterator[Value]:
+def held_in(*values: v.Value) -> Iterator[v.Value]:
     """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
     waiting = list(values)
     seen: set[int] = set()
@@ -229,25 +207,25 @@ def held_in(*values: Value) -> Iterator[Value]:
             continue
         seen.add(id(each))
         yield each
-        if isinstance(each, LibraryObject):
+        if isinstance(each, v.LibraryObject):
             waiting.extend(() if each.arguments is None else each.arguments.values())
-        elif isinstance(each, (Sequence, Mapping, Union)):
+        elif isinstance(each, (v.Sequence, v.Mapping, v.Union)):
             waiting.extend(parts_of(each))
 
 
-def parts_of(value: Sequence | Mapping | Union) -> tuple[Value, ...]:
+def parts_of(value: v.Sequence | v.Mapping | v.Union) -> tuple[v.Value, ...]:
     """The values that a container or union holds."""
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return (value.element, *(value.items or ()))
-    return value.values() if isinstance(value, Mapping) else value.members
+    return value.values() if isinstance(value, v.Mapping) else value.members
 
 
-def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+def mapped(value: v.Value, change: Callable[[v.Value], v.Value]) -> v.Value:
     """A container or union with each part changed; itself where all parts stay the same."""
-    if not isinstance(value, (Sequence, Mapping, Union)):
+    if not isinstance(value, (v.Sequence, v.Mapping, v.Union)):
         return value
     parts = parts_of(value)
-    done: dict[int, Value] = {}  # what is held twice is one thing before, and is one thing after
+    done: dict[int, v.Value] = {}  # what is held twice is one thing before, and is one thing after
     for part in parts:
         if id(part) not in done:
             done[id(part)] = change(part)
@@ -255,9 +233,9 @@ def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
     changed = tuple(map(done.__getitem__, ids))
     if list(map(id, changed)) == ids:
         return value
-    if isinstance(value, Sequence):
-        return Sequence(None if value.items is None else changed[1:], changed[0], value.fields)
-    if isinstance(value, Mapping):
+    if isinstance(value, v.Sequence):
+        return v.Sequence(None if value.items is None else changed[1:], changed[0], value.fields)
+    if isinstance(value, v.Mapping):
         entries = tuple((key, new) for (key, _), new in zip(value.entries, changed, strict=False))
-        return Mapping(entries, changed[-1])
-    return Union(changed)
+        return v.Mapping(entries, changed[-1])
+    return v.Union(changed)

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
+from tonumpy.engine.values import values as v
 from tonumpy.engine.values.evidence import cut_off
 from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_facts import left_open, parts_of
-from tonumpy.engine.values.values import (
-    Arguments,
-    BoundMethod,
-    Instance,
-    LibraryObject,
-    Mapping,
-    Sequence,
-    Union,
-    Unknown,
-    Value,
-)
 
 MAX_SIZE = 100_000  # values in one, each counted as often as it is held
 _MAX_NESTING = 40
-_HOLDERS = (Sequence, Mapping, Union, Instance, LibraryObject, BoundMethod)
+_HOLDERS = (v.Sequence, v.Mapping, v.Union, v.Instance, v.LibraryObject, v.BoundMethod)
 _TOO_LARGE = left_open(
-    Unknown(Reason.CUT_SHORT), cut_off("size", f"it holds more than {MAX_SIZE:,} other values", "", 0)
+    v.Unknown(Reason.CUT_SHORT), cut_off("size", f"it holds more than {MAX_SIZE:,} other values", "", 0)
 )
 
 
-def bounded(value: Value) -> Value:
+def bounded(value: v.Value) -> v.Value:
     """The value, or an unknown one in place of a value that holds too many others."""
     if not isinstance(value, _HOLDERS) or _size(value, {}, 0) <= MAX_SIZE:
         return value
     return _TOO_LARGE
 
 
-def _size(value: Value, known: dict[int, int], nesting: int) -> int:
+def _size(value: v.Value, known: dict[int, int], nesting: int) -> int:
     """How many values a walk through the value passes; more than MAX_SIZE where it is nested too deeply."""
     if not isinstance(value, _HOLDERS):
         return 1
@@ -49,10 +39,10 @@ def _size(value: Value, known: dict[int, int], nesting: int) -> int:
     return size
 
 
-def _held_by(value: Value) -> tuple[Value, ...]:
-    if isinstance(value, (Sequence, Mapping, Union)):
+def _held_by(value: v.Value) -> tuple[v.Value, ...]:
+    if isinstance(value, (v.Sequence, v.Mapping, v.Union)):
         return parts_of(value)
-    if isinstance(value, BoundMethod):
+    if isinstance(value, v.BoundMethod):
         return (value.receiver,)
-    arguments: Arguments | None = getattr(value, "arguments", None)
+    arguments: v.Arguments | None = getattr(value, "arguments", None)
     return () if arguments is None else (*arguments.values(), arguments.starred)
