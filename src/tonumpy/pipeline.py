@@ -245,9 +245,9 @@ def _judgements(
             if message is None and asked == CONFIDENCES.index("low"):
                 judged = conversion.without_habits()
                 message = None if judged is conversion else rule.check(judged)
-            if message is not None and not settings.preview and rule.is_preview_kind(judged):
+            if message is None or (not settings.preview and rule.is_preview_kind(judged)):
                 continue
-            if message is not None and (rule.stands_in_for or CONFIDENCES.index(confidence) <= asked):
+            if rule.stands_in_for or CONFIDENCES.index(confidence) <= asked:
                 reported.add(rule.code)
                 is_unbound = isinstance(conversion, MethodConversion) and conversion.site.is_unbound
                 operations = () if is_unbound else compose(rule.repair(judged, style))

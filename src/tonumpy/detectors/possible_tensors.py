@@ -226,13 +226,13 @@ class PossibleTensors:
         written = _written(self._scope(function).parameters[name].annotation)
         if "Tensor" in written:
             return None
-        is_method = isinstance(around, ast.ClassDef)
-        if (is_method and name in OBJECTS) or written.rpartition(".")[2] in _PLAIN_TYPES:
+        cls = around if isinstance(around, ast.ClassDef) else None
+        if (cls is not None and name in OBJECTS) or written.rpartition(".")[2] in _PLAIN_TYPES:
             return []
-        if isinstance(around, ast.ClassDef) and function.name == "forward" and around.bases:
+        if cls is not None and function.name == "forward" and cls.bases:
             return open_
-        called = around.name if isinstance(around, ast.ClassDef) and function.name == "__init__" else function.name
-        at = names.index(name) - (is_method and names[0] in OBJECTS)
+        called = function.name if cls is None or function.name != "__init__" else cls.name
+        at = names.index(name) - (cls is not None and names[0] in OBJECTS)
         found = self._given_by_calls(called, name, at)
         return open_ if found is None or self._is_handed_on(called) else found
 

@@ -256,8 +256,7 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
     function = candidate.scopes[-1]
     if not module.use.holds_tests or not isinstance(function, FUNCTIONS) or function.name.startswith("test"):
         return False
-    text = uncommented(module.source.text_of(function))
-    if "device" in text or names_other_devices(text) or module.words.speaks_of_variables:
+    if _speaks_of_devices(module, uncommented(module.source.text_of(function))):
         return False
     named = {node.id for node in walk(candidate.receiver) if isinstance(node, ast.Name)} - module.names.bindings.keys()
     links = chain_of(candidate.receiver).links
@@ -267,6 +266,10 @@ def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -
         value.is_given if isinstance(value, v.Tensor) else isinstance(value, v.Unknown) and value.reason in GIVEN
         for value in values
     )
+
+
+def _speaks_of_devices(module: Module, text: str) -> bool:
+    return "device" in text or names_other_devices(text) or module.words.speaks_of_variables
 
 
 def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:

@@ -115,8 +115,8 @@ def call_symbol(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
     """A call of a library's function or class."""
     if name.startswith("builtins."):
         return containers.call_builtin(frame, name[9:], arguments)
-    promised = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
-    promised = library.call_function(frame, name, arguments) if promised is None else promised
+    own = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
+    promised = library.call_function(frame, name, arguments) if own is None else own
     if promised is not None:
         return promised
     root, _, rest = name.partition(".")

@@ -250,15 +250,15 @@ def _by_comparison(frame: Frame, test: ast.Compare, *, holds: bool) -> None:
     elif isinstance(left, ast.Call) and getattr(left.func, "id", None) == "type" and len(left.args) == 1:
         _by_classes(frame, left.args[0], right, holds=is_one)
     else:
-        if is_one and isinstance(right, ast.Constant):
+        if is_one and isinstance(right, ast.Constant) and isinstance(right.value, str):
             _by_text(frame, left, right.value)
         _by_choice(frame, left, [right], is_one=is_one)
 
 
-def _by_text(frame: Frame, node: ast.expr, text: object) -> None:
+def _by_text(frame: Frame, node: ast.expr, text: str) -> None:
     path, value = _subject(frame, node)
     may_be = all(isinstance(each, (v.Unknown, v.NonTensor, v.Constant)) for each in members(value))
-    if path is not None and isinstance(text, str) and may_be:
+    if path is not None and may_be:
         frame.refine(path, v.Constant(text))
 
 

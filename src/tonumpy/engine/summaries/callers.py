@@ -76,9 +76,9 @@ class Callers:
             return self._of_test(function, given)
         is_closed = self._is_closed(scopes)
         sites = self._sites(scopes)
-        if not sites and is_closed:
-            return self._of_callback(scopes, function, depth)
-        if not sites or (not is_closed and not decorator_names(node) <= _KEEP_CALLERS):
+        if not sites:
+            return self._of_callback(scopes, function, depth) if is_closed else None
+        if not is_closed and not decorator_names(node) <= _KEEP_CALLERS:
             return None
         is_closed = is_closed and (isinstance(scopes[-2], FUNCTIONS) or not self._is_handed_on(scopes, len(sites)))
         joined = self._joined(scopes, function, sites, depth, is_closed=is_closed)
