@@ -44,9 +44,7 @@ def enter_context(frame: Frame, node: ast.expr) -> v.Value:
 def grad_mode_of(frame: Frame, node: ast.expr) -> str:
     """Return what a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
     function = node.func if isinstance(node, ast.Call) else node
-    if isinstance(
-        function, ast.IfExp
-    ):  # `no_grad() if flag else nullcontext()`, `(no_grad if flag else enable_grad)()`
+    if isinstance(function, ast.IfExp):  # `no_grad() if flag else nullcontext()`, `(no_grad if flag else ...)()`
         branches = function.body, function.orelse
         modes = {grad_mode_of(frame, each if function is node else ast.Call(each, [], [])) for each in branches}
         return modes.pop() if len(modes) == 1 else "unknown"

@@ -29,6 +29,7 @@ MAX_DEPTH = 5  # of calls that are followed
 MAX_NESTED = 16  # of bodies that are run for each other, attributes and global names included
 FUEL = 2000  # statements that may be run for one body that is asked about, outside it
 SHALLOW_FUEL = 150
+FUEL_OF_ORIGINS = 4
 STATEMENTS_PER_FUEL = 10  # of a script
 SHALLOW_DEPTH = 3
 _TRANSPARENT = frozenset(
@@ -80,6 +81,8 @@ class Analysis:
     def begin(self, *, is_shallow: bool = False) -> None:
         """Before a body is asked about: what was cut short for another may be worked out now."""
         self.fuel = SHALLOW_FUEL if is_shallow else FUEL
+        if self.tells_origins:  # a result is kept for fewer calls, as what it is told of each argument differs
+            self.fuel *= FUEL_OF_ORIGINS
         for table, key in self.provisional:
             table.pop(key, None)
         self.provisional.clear()

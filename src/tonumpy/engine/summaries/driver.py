@@ -272,10 +272,8 @@ def _observations(frame: Frame, group: Sequence[Asked], evidence: AllEvidence = 
         record = seen.calls.get(id(site.call))
         if record is not None:
             receiver, arguments, mode = record
-            if (
-                isinstance(receiver, v.Nothing) and receiver.is_content
-            ):  # others have filled the list that is empty here
-                receiver = v.Unknown(Reason.CONTENT)
+            if isinstance(receiver, v.Nothing) and receiver.is_content:
+                receiver = v.Unknown(Reason.CONTENT)  # others have filled the list that is empty here
             links = tuple((id(node), seen.values[id(node)]) for node in _chain(site.call) if id(node) in seen.values)
             found[id(site.call)] = Observation(receiver, links, arguments, mode, evidence if mode is False else PROVED)
     return found
