@@ -361,9 +361,8 @@ class EarlyRead(ImplicitConversion):
     @property
     def method(self) -> ast.Attribute | None:
         """The method that reads, if it is one: its name is where the finding stands."""
-        is_method = self.is_read_by_method and isinstance(self.argument, ast.Call)
-        reader = self.argument.func if is_method else None  # type: ignore[attr-defined]
-        return reader if isinstance(reader, ast.Attribute) else None
+        reader = self.argument.func if isinstance(self.argument, ast.Call) else None
+        return reader if self.is_read_by_method and isinstance(reader, ast.Attribute) else None
 
     def span(self, source: Source) -> tuple[Position, Position]:
         """The span of what reads; from the name of the method, if it is one."""

@@ -392,5 +392,6 @@ def _may_be_tensor(value: v.Value) -> bool:
 
 
 def _read_as_tensor(value: v.Value) -> v.Value:
-    is_made = isinstance(value, v.Unknown) and bool(value.device_taint or value.param_taint)
-    return as_tensor(value) if is_made and _may_be_tensor(value) else value  # type: ignore[arg-type]
+    if not isinstance(value, v.Unknown) or value.is_no_tensor:
+        return value
+    return as_tensor(value) if value.device_taint or value.param_taint else value

@@ -126,13 +126,16 @@ def narrow_to_classes(frame: Frame, path: str, value: v.Value, classes: list[v.V
             open_ones = (cls for cls, verdict in asked if verdict is None)
             kept += [member] if True in verdicts else [_as_instance(frame, member, cls) for cls in open_ones]
         elif True not in verdicts:
-            is_open = of_tensors and isinstance(member, v.Unknown)
-            kept.append(member._replace(is_no_tensor=True) if is_open else member)  # type: ignore[call-arg]
+            kept.append(_as_no_tensor(member) if of_tensors else member)
     if not kept and holds:
         kept = list(map(frame.analysis.parameters.value_of_class, classes))
     elif not kept and of_tensors:
         kept = [v.NonTensor("what no tensor is")]
     _keep(frame, path, kept)
+
+
+def _as_no_tensor(value: v.Value) -> v.Value:
+    return value._replace(is_no_tensor=True) if isinstance(value, v.Unknown) else value
 
 
 def _as_instance(frame: Frame, value: v.Value, cls: v.Value) -> v.Value:

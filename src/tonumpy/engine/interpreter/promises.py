@@ -122,8 +122,9 @@ def _taint_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -
     if promise.device == "chosen":
         return v.DeviceTaint.CHOSEN
     taint = max_device_taint(arguments.values())
-    counts = isinstance(owner, (v.Instance, v.LibraryObject)) and promise.device in ("self", "both", "parameters")
-    return max(taint, owner.device_taint) if counts else taint  # type: ignore[union-attr]
+    if isinstance(owner, (v.Instance, v.LibraryObject)) and promise.device in ("self", "both", "parameters"):
+        return max(taint, owner.device_taint)
+    return taint
 
 
 def _dtype_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> str | None:
