@@ -1,5 +1,4 @@
-"""What inference knows of a tensor that is converted, or taken for an array: a type for each kind of finding, judged by
-the rules."""
+"""Conversions: the facts about a tensor that is converted or treated as an array; one type for each kind of finding."""
 
 from __future__ import annotations
 
@@ -43,12 +42,12 @@ LINKS_OF_BIT = {"conjugate": "resolve_conj", "negative": "resolve_neg"}
 class Conversion:
     """The place of a conversion of what is, or may be, a torch tensor, and the facts about that tensor.
 
-    `on_cpu` and `requires_grad` speak of the tensor as the conversion finds it; `grad_mode` of the moment of it.
-    `chain` are the links that are called on the tensor before.
-    `is_sent`: it has been moved to an accelerator, or to a device chosen at run time or told from elsewhere, on one
-    path at least.
+    `on_cpu` and `requires_grad` are the tensor's facts at the conversion, and `grad_mode` is the mode there.
+    `chain`: the links between tensor and conversion, such as `.detach().cpu()`.
+    `is_sent`: on at least one path it was moved to an accelerator, or to a device that is chosen at run time or passed
+    in.
     `dtype`, `layout` and `bit` are those of `Tensor` in engine/values/values.py, known only where proved.
-    `param_taint`: it is made of parameters, on one path at least.
+    `param_taint`: it is computed from parameters on at least one path.
     `evidence` is what `on_cpu` and `requires_grad` rest on.
     """
 
@@ -67,7 +66,8 @@ class Conversion:
 
     @property
     def confidence(self) -> Confidence:
-        """The confidence in what it may go wrong for; by itself as sure as that it is a tensor."""
+        """The confidence in a finding about it: high if it is proved to be a tensor, else medium; subclasses refine
+        this."""
         return "high" if self.certainty == "tensor" else "medium"
 
     @property
@@ -86,7 +86,7 @@ class Conversion:
 
     @property
     def lacks(self) -> tuple[Literal["layout", "dtype", "bit"], ...]:
-        """What of it NumPy does not have."""
+        """The properties of the tensor that NumPy does not support."""
         return (
             *(("layout",) if self.layout is not None else ()),
             *(("dtype",) if may_lack(self.dtype) else ()),
@@ -95,7 +95,8 @@ class Conversion:
 
     @property
     def links(self) -> tuple[str, ...] | None:
-        """The methods that make of it what NumPy has; None where torch has nothing for it."""
+        """The methods that remove the properties NumPy lacks (`to_dense`); None if torch has no method for one of
+        them."""
         methods = {
             "layout": "to_dense",
             "dtype": link_of_dtype(self.dtype),
@@ -110,11 +111,12 @@ class Conversion:
         return source.node_start(node), source.node_end(node)
 
     def without_habits(self: _Judged, habits: Collection[str] | None = None) -> _Judged:
-        """Return what is known if these habits are not believed, or none at all; itself where that changes nothing."""
+        """The conversion without the facts that rest on these habits (None: on any habit); itself if nothing
+        changes."""
         return _without_habits(self, habits)
 
     def as_proved(self: _Judged) -> _Judged:
-        """Return what is known by proof and promise alone, without what callers or habits say."""
+        """The conversion with only the facts that rest on proof or promises, not on callers or habits."""
         return _without_habits(self, None, Strength.CALLERS)
 
 
@@ -125,11 +127,11 @@ class MethodConversion(Conversion):
     `tensor_written` says where the tensor is written while its array is still in use, `array_written` the reverse.
     `copies` are the parts of the receiver that certainly put their result into new memory.
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
-    `is_brought_back`: the chain's `.cpu()` is called on what has been sent to a device, and copies unless that is the
-    CPU; None where nothing says where it is.
-    `is_settled` says whether the search for what it is was not cut off before there was anything to be said of it.
-    `data_of_tensor` says whether what the chain's `.data` is read from is a tensor itself: a batch, a dataset or a
-    PackedSequence has a tensor under that name and no `.detach()`.
+    `is_brought_back`: the chain's `.cpu()` is called on a tensor that was sent to a device, so it copies unless that
+    device is the CPU; None if the device is unknown.
+    `is_settled`: False if a limit cut off the analysis before anything was known about the receiver.
+    `data_of_tensor`: whether the chain's `.data` is read from a tensor; a batch, a dataset or a PackedSequence also has
+    a tensor in `.data`, but no `.detach()`.
     `transformed` is the transform of torch.func that wraps the tensor, so that no chain converts it.
     """
 
@@ -146,7 +148,7 @@ class MethodConversion(Conversion):
 
     @property
     def confidence(self) -> Confidence:
-        """The confidence in what it may raise for: high where something in sight speaks for it."""
+        """The confidence that it raises: high if the code shows a reason, grad or device."""
         if not self.is_settled:
             return "low"
         if self.transformed is not None and self.certainty == "tensor":
@@ -155,8 +157,8 @@ class MethodConversion(Conversion):
 
     @property
     def speaks_of_grad(self) -> bool:
-        """True if something in sight says that it raises for its grad. Where the search was cut off, something might
-        have been found that speaks against it."""
+        """True if the code shows that it raises because of grad, and no limit cut off the search for grad: that might
+        have found a reason against it."""
         requires_grad = self.requires_grad is True and self.grad_mode is not False
         is_made_by_model = self.param_taint and self.grad_mode is True
         speaks = self.may_raise_by_grad and (requires_grad or is_made_by_model)
@@ -164,18 +166,18 @@ class MethodConversion(Conversion):
 
     @property
     def speaks_of_device(self) -> bool:
-        """True if something in sight says that it raises for its device."""
+        """True if the code shows that it raises because of its device."""
         speaks = self.may_raise_by_device and (self.on_cpu is False or self.is_sent)
         return speaks and not is_cut_off(self.evidence, "device")
 
     @property
     def confidence_of_kind(self) -> Confidence:
-        """The confidence in what does not depend on grad or device: as sure as that it is a tensor."""
+        """The confidence in findings that depend on neither grad nor device, only on whether it is a tensor."""
         return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
 
     @property
     def confidence_of_sharing(self) -> Confidence:
-        """The confidence that the array shares its memory with the tensor: surely so on the CPU, and nowhere else."""
+        """The confidence that the array shares its memory with the tensor, which happens on the CPU only."""
         if self.is_brought_back:
             return "low"
         is_surely_there = self.on_cpu is True and self.is_brought_back is False
@@ -214,9 +216,9 @@ class MethodConversion(Conversion):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ImplicitConversion(Conversion):
-    """A conversion without the method: `argument` is converted, or taken amiss, by `function`, as that is written.
+    """A conversion without `.numpy()`: `function`, as the source writes it, converts or misreads `argument`.
 
-    `keeps_value`: what the function makes of the tensor it makes of an array as well.
+    `keeps_value`: the function gives the same result for the equal array.
     """
 
     function: str
@@ -233,12 +235,12 @@ class ImplicitConversion(Conversion):
 class ArgumentConversion(ImplicitConversion):
     """A tensor that a function of another library converts: an argument of its call, or an item of a list there.
 
-    `of_items`: what the argument is, where its tensors are not in sight one by one. `others` are those of the same call
-    that are at risk too. `back_in_torch` is the line where torch uses the result.
+    `of_items`: the container's type if its tensors are not written out one by one. `others`: the further arguments of
+    this call that are at risk. `back_in_torch`: the line where torch uses the result.
 
-    `never`: the error that the function raises for every tensor, and `takes_arrays`: not for the equal array. `later`:
-    the function takes the tensor, and what is done next with its object raises. `errors`: where that is another than
-    NumPy's, by the letters of the tables (see detectors/consumers.py); `words`: what the library says then.
+    `never`: the error that the function raises for every tensor; `takes_arrays`: but not for the equal array. `later`:
+    the call accepts the tensor, and the next use of the object it returns raises. `errors`: errors other than NumPy's,
+    by the letters of the tables (see detectors/consumers.py); `words`: the library's message.
     """
 
     of_items: Container | None = None
@@ -262,21 +264,22 @@ class ArgumentConversion(ImplicitConversion):
 
     @property
     def is_always_wrong(self) -> bool:
-        """True if it raises, or means nothing, whatever the tensor is like."""
+        """True if it raises, or gives nonsense, for every tensor."""
         return bool(self.never)
 
     @property
     def is_doubtful(self) -> bool:
-        """True if it is one argument that is made by what is taken for a model: it may be no tensor, or grad mode off.
+        """True for a single argument whose only risk is parameter taint, while it may be no tensor and grad mode may be
+        off.
 
-        Of seven such in five hundred repositories, where nothing else spoke, none was right.
+        Of seven such findings in five hundred repositories, none was right.
         """
         learns_alone = not self.of_items and not self.never and self.risks == ("learns",)
         return learns_alone and self.certainty != "tensor" and self.grad_mode is not True
 
     @property
     def risks(self) -> tuple[Risk, ...]:
-        """Return what the code around shows to go wrong; nothing where it shows nothing."""
+        """The reasons to fail that the code shows; empty if it shows none."""
         found: list[Risk] = []
         if not self.grad_is_proved and (self.requires_grad or self.param_taint):
             found.append("requires grad" if self.requires_grad else "learns")
@@ -297,12 +300,12 @@ class ArgumentConversion(ImplicitConversion):
 
     @property
     def is_of_chosen_dtype(self) -> bool:
-        """True if all that NumPy may lack of it is its dtype, which the code in sight chooses at run time."""
+        """True if NumPy may lack nothing but its dtype, and the code chooses that at run time."""
         return self.lacks == ("dtype",) and is_choice(self.dtype)
 
     @property
     def is_certain_to_raise(self) -> bool:
-        """True if a conversion at risk raises: not where a device alone is doubtful, which may be the CPU."""
+        """True if a known fact makes it raise; a device that may be the CPU does not count."""
         is_elsewhere = self.on_cpu is False and not self.device_is_proved
         lacks = bool(self.lacks) and not self.is_of_chosen_dtype
         return is_elsewhere or lacks or (self.requires_grad is True and not self.grad_is_proved)
@@ -310,7 +313,7 @@ class ArgumentConversion(ImplicitConversion):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Mixture(ArgumentConversion):
-    """A tensor that is brought together with an array of NumPy: `kind` says how, and `function` is the code."""
+    """A tensor and a NumPy array that meet in one operation: `kind` says which, and `function` is its source."""
 
     site: OperationSite
     kind: MixtureKind
@@ -330,9 +333,9 @@ class Mixture(ArgumentConversion):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class SharedMemory(ImplicitConversion):
-    """A call of another function than the method after which an array and a tensor share memory that is written.
+    """A call other than `.numpy()` that makes an array and a tensor share memory, which is later written.
 
-    `argument` is the call, `makes` which of the two it makes of the other; for the rest see MethodConversion.
+    `argument` is the call, `makes` its result (array or tensor); for the rest see MethodConversion.
     """
 
     site: Site
@@ -348,9 +351,9 @@ class SharedMemory(ImplicitConversion):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class EarlyRead(ImplicitConversion):
-    """A read, `argument`, of what an asynchronous copy towards the host may not have written yet.
+    """A read, `argument`, of memory that an asynchronous copy to the host may not have written yet.
 
-    `copy` is the call that copies, and `function` its code; `is_read_by_method`: a method of the copy reads.
+    `copy` is the call that copies, and `function` its source; `is_read_by_method`: a method of the copy reads it.
     """
 
     site: Site
@@ -360,12 +363,12 @@ class EarlyRead(ImplicitConversion):
 
     @property
     def method(self) -> ast.Attribute | None:
-        """The method that reads, if it is one: its name is where the finding stands."""
+        """The method that reads, if a method does: the finding starts at its name."""
         reader = self.argument.func if isinstance(self.argument, ast.Call) else None
         return reader if self.is_read_by_method and isinstance(reader, ast.Attribute) else None
 
     def span(self, source: Source) -> tuple[Position, Position]:
-        """The span of what reads; from the name of the method, if it is one."""
+        """The span of the read; it starts at the method's name if a method reads."""
         node = self.site.string or self.argument
         start = source.name_start(self.method) if self.method is not None and node is self.argument else None
         return start or source.node_start(node), source.node_end(node)
@@ -373,7 +376,8 @@ class EarlyRead(ImplicitConversion):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FalseMask(ImplicitConversion):
-    """The result of a boolean ufunc of a tensor, `argument`, that is taken for a mask, as `use` says, and is none."""
+    """The result, `argument`, of a boolean ufunc on a tensor: it is used as a mask, in the way `use`, and is no
+    mask."""
 
     use: MaskUse
 
@@ -382,8 +386,9 @@ class FalseMask(ImplicitConversion):
 class TakenTensor(ImplicitConversion):
     """A tensor that is compared, looked up or stored by identity where its values were meant; nothing raises.
 
-    `word` is that of the table for what comes out (detectors/taken/table.py), `given` what was given, `library` what
-    takes it, `sureness` how often that is wrong, and `is_not`: `x not in y`. `of_items` is as in ArgumentConversion.
+    `word` is the table's word for the outcome (detectors/taken/table.py), `given` the tensor's role, `library` the
+    function's library, `sureness` how often the outcome is wrong; `is_not`: `x not in y`. `of_items` is as in
+    ArgumentConversion.
     """
 
     word: str
@@ -418,9 +423,8 @@ def _without_habits(conversion: _Judged, habits: Collection[str] | None, weak: S
 
 
 def _errors_of_tensor(conversion: Conversion) -> frozenset[str]:
-    """The errors of grad and device that its facts leave open, habits aside: torch asks for the device first.
-
-    Both where none is left, as the facts may be wrong about code that wants an error.
+    """The errors of grad and device that its facts, without habits, leave possible: torch checks the device first.
+    Both if none is possible, as the facts may be wrong about code that expects an error.
     """
     proved = conversion.as_proved()
     of_device = not proved.device_is_proved

@@ -1,4 +1,4 @@
-"""Judgements: the finding and the repair of a conversion, and what the code around leaves of both."""
+"""Judgements: the finding and the repair of a conversion, and how the surrounding code drops or weakens them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_ERRORS = ("TNP10", "TNP300")  # codes of findings that say what raises, or w
 
 
 class Judgement(NamedTuple):
-    """A finding, the conversion it speaks of (none where it is of a comment), and what is to be done to the tree."""
+    """A finding, its conversion (None for a finding about a comment), and the operations of its repair."""
 
     finding: Finding
     conversion: Conversion | None
@@ -37,7 +37,7 @@ class Judgement(NamedTuple):
 
 
 def as_the_code_around_has_it(judgements: list[Judgement], module: Module) -> list[Judgement]:
-    """Drops conversions whose errors are wanted, and makes a fix unsafe where the code around may break with it."""
+    """Drop conversions whose errors are expected, and make fixes unsafe that may break the surrounding code."""
     if not judgements:
         return []  # most files: their trees are not even needed
     return never_by_halves(as_safe_as_callers_allow(without_wanted(judgements, module.source), module))
@@ -53,7 +53,7 @@ def with_unsafe_fix(judgement: Judgement, note: str = "") -> Judgement:
 
 
 def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgement]:
-    """Drops the conversions whose errors the code around wants."""
+    """Drop the conversions whose errors the surrounding code expects, as `pytest.raises` does."""
     wanted = WantedErrors(source.tree, source.text)
     return [
         each
@@ -65,7 +65,7 @@ def without_wanted(judgements: list[Judgement], source: Source) -> list[Judgemen
 
 
 def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> list[Judgement]:
-    """A fix that adds a method to an argument is unsafe where a caller decides whether that is a tensor."""
+    """Make a fix unsafe that adds a method to an argument, where a caller decides whether that is a tensor."""
     kept = []
     for judgement in judgements:
         fix, conversion = judgement.finding.fix, judgement.conversion
@@ -81,8 +81,8 @@ def as_safe_as_callers_allow(judgements: list[Judgement], module: Module) -> lis
 
 
 def never_by_halves(judgements: list[Judgement]) -> list[Judgement]:
-    """No safe fix beside an unsafe one in the same line, or in the same call or operator: arrays and tensors would meet
-    there."""
+    """Make a safe fix unsafe if an unsafe one is in the same line, call or operator: applied alone, it would make
+    arrays and tensors meet."""
     unsafe = [each for each in judgements if _raises(each) and each.finding.fix and not _is_safe(each)]
     shared = {place for each in unsafe for place in _places_of(each)}
     return [
@@ -113,7 +113,7 @@ def _places_of(judgement: Judgement) -> list[ast.AST | int]:
 def planned(
     conversion: Conversion, operations: tuple[Operation, ...], source: Source, *, is_unsafe: bool
 ) -> Fix | None:
-    """The fix that performs a repair, at most an unsafe one where it must be, or torch trains on what is converted."""
+    """The fix for a repair; unsafe at best if `is_unsafe`, or if torch trains on the converted tensor."""
     fix = plan_fix(conversion, operations, source)
     is_trained_on = isinstance(conversion, MethodConversion) and conversion.trained_in is not None
     is_lowered = fix is not None and fix.applicability == "safe" and (is_unsafe or is_trained_on)
@@ -123,7 +123,7 @@ def planned(
 def judge_seen(
     module: Module, settings: Settings, seen: Iterable[Seen], confidence: Sureness = "observed"
 ) -> list[Judgement]:
-    """The judgements of what a run has seen in a file, by the rules that are selected, in the order of the text; `noqa`
+    """Judge the conversions that a run observed in a file by the selected rules, in the order of the text; `noqa`
     comments are not considered."""
     source = module.source
     # A rule in preview may be wrong about a text; a run has seen it happen.
@@ -152,8 +152,8 @@ def judge_seen(
 
 
 def with_evidence(module: Module, judgements: list[Judgement], settings: Settings, path: str) -> list[Judgement]:
-    """Add what former runs have seen: what was seen to fail is found with high confidence, whatever else is known of
-    it, and what was seen to work is told with what is found."""
+    """Add observations of former runs: a conversion that failed is a finding of high confidence whatever its facts, and
+    one that worked is mentioned in its finding's evidence."""
     from tonumpy.observed.observed_conversions import seen_in  # only where there are observations: start-up
     from tonumpy.observed.record import told_of, words_of, words_of_all  # the same: start-up
 
@@ -176,7 +176,7 @@ def with_evidence(module: Module, judgements: list[Judgement], settings: Setting
 
 
 def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, str, tuple[Operation, ...]]]:
-    """Yields the code, message, brief and repair of each rule for conversions that raise."""
+    """Yield the code, message, brief and repair of each TNP10x rule that objects to an observed conversion."""
     conversion = seen.conversion
     is_method = isinstance(conversion, MethodConversion)
     kind = "receivers" if is_method else "operations" if isinstance(conversion, Mixture) else "arguments"
@@ -193,8 +193,7 @@ def _told_of_seen(seen: Seen, style: RepairStyle) -> Iterator[tuple[str, str, st
 
 
 def grounds_of(conversion: Conversion) -> tuple[Ground, ...]:
-    """What the facts about a conversion rest on, the weakest first; no habit, which says that all is well, where the
-    code shows that it is not."""
+    """The evidence for the facts about a conversion, weakest first, without habits that the code contradicts."""
     ill = {"device": conversion.on_cpu is False, "grad": conversion.requires_grad is True}
     open_ones = [
         *(["device"] if conversion.on_cpu is not True else []),

@@ -37,9 +37,8 @@ MAX_PASSES = 10  # two are known to be needed
 
 
 class Fixed(NamedTuple):
-    """The result of a fix: the new text, the findings that it repaired and those that are left in the new text.
-
-    `is_settled`: another fix would change nothing. A repaired finding has its place in the text that it was found in.
+    """The result of a fix: the new text, the findings that it repaired and those that remain in the new text.
+    `is_settled`: another fix would change nothing. A repaired finding keeps its place in the text before its repair.
     """
 
     text: str
@@ -63,7 +62,7 @@ def judge(source: Source, settings: Settings, project: Project) -> list[Judgemen
 
 
 def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
-    """The edits that do what the judgements ask for together; RewriteError where they do anything else as well."""
+    """The edits that perform the repairs of all judgements; RewriteError if they would change anything else."""
     repairs = _repairs(judgements, source)
     if repairs:
         rewrite(source, repairs)
@@ -73,12 +72,11 @@ def repair(source: Source, judgements: Iterable[Judgement]) -> tuple[Edit, ...]:
 def fix(
     source: Source, settings: Settings, project: Project, *, unsafe: bool, held: Collection[tuple[str, str]] = ()
 ) -> Fixed:
-    """Repair what may be repaired and no `noqa` comment suppresses, until nothing is left to do.
+    """Apply all allowed repairs that no `noqa` comment suppresses, until nothing changes.
 
-    A repair may be what another waits for: `.data` after `.cpu()` becomes `.detach()`, which then goes before `.cpu()`.
-    `held` are the codes and places of findings, as they are reported before, that are not repaired; with some, the
-    others are repaired once, as places move. RewriteError (a SourceError) where the outcome is not exactly what was
-    meant.
+    One repair may enable another: `.data` after `.cpu()` becomes `.detach()`, which then moves before `.cpu()`. `held`:
+    the codes and places of reported findings that must not be repaired; if there are any, the others are repaired in
+    one pass, as places move. RewriteError (a SourceError) if the outcome is not exactly as intended.
     """
     allowed: tuple[Applicability, ...] = ("safe", "unsafe") if unsafe else ("safe",)
     applied: list[Finding] = []
@@ -101,7 +99,7 @@ def fix(
 
 
 def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
-    """Make one repair of each conversion: what the rules that object to it ask for goes together."""
+    """One repair for each conversion, composed of the operations of all rules that object to it."""
     asked: dict[int, list[Judgement]] = {}
     repairs = []
     for judgement in judgements:
@@ -116,7 +114,7 @@ def _repairs(judgements: Iterable[Judgement], source: Source) -> list[Repair]:
 
 
 def module_of(source: Source, settings: Settings, project: Project) -> Module:
-    """The module that is checked, with what its settings say is believed there."""
+    """The module under check, with the habits, promises and sinks of its settings."""
     doubted = frozenset(settings.disable_habits)
     module = Module(source, project, doubted, promises=settings.promises, sinks=settings.sinks)
     project.at_hand[path_of_module(source.filename)] = module
@@ -163,7 +161,7 @@ def _judge(source: Source, settings: Settings, project: Project) -> list[Judgeme
 
 
 def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
-    """The selected rules by what they judge, for what the text may hold."""
+    """The selected rules by the kind they judge, for the kinds that the text may contain."""
     kinds = set(kinds_in(source.text))
     if "risks" in kinds and settings.sinks:
         kinds.add("arguments")
@@ -173,7 +171,7 @@ def _rules_by_kind(source: Source, settings: Settings) -> dict[str, list[Rule]]:
 
 
 def _is_compiled(judgement: Judgement, source: Source) -> bool:
-    """True if torch.compile compiles the code around: nothing raises there, and gradients pass."""
+    """True if torch.compile compiles the surrounding code, where conversions do not raise and gradients pass."""
     code, conversion = judgement.finding.code, judgement.conversion
     if conversion is None or (code.startswith("TNP2") and code != "TNP203"):
         return False
@@ -181,7 +179,7 @@ def _is_compiled(judgement: Judgement, source: Source) -> bool:
 
 
 def argument_conversions(module: Module, settings: Settings) -> list[ArgumentConversion]:
-    """The conversions of arguments and operands of a check at low confidence, of every code."""
+    """The conversions of arguments and operands that a check at low confidence finds with all TNP10x rules."""
     of_all = settings._replace(confidence="low", select=("TNP10",), ignore=(), ignored_here=())
     rules = _rules_by_kind(module.source, of_all)
     search = Search(module, frozenset(rules))
@@ -195,7 +193,7 @@ def argument_conversions(module: Module, settings: Settings) -> list[ArgumentCon
 
 
 def _comments(rules: list[Rule], source: Source, settings: Settings, project: Project) -> Iterator[Judgement]:
-    """Judges `# noqa` comments by the findings of all other rules."""
+    """Judge `# noqa` comments by the findings of all other rules."""
     of_comments = tuple(rule.code for rule in rules)
     suppressed = _suppressed(of_comments, source, settings, project)
     for line in lines_of(source) or ():
@@ -214,7 +212,7 @@ def _comments(rules: list[Rule], source: Source, settings: Settings, project: Pr
 
 
 def _is_unused(code: str, of_comments: tuple[str, ...], used: set[str]) -> bool:
-    """True if a code is ours and stands for no finding that a comment suppresses."""
+    """True if a code in a comment is this tool's, and the comment suppresses no finding with it."""
     is_ours = code.startswith(OUR_CODES) and code not in of_comments
     return is_ours and not any(each.startswith(code) for each in used)
 
@@ -222,7 +220,7 @@ def _is_unused(code: str, of_comments: tuple[str, ...], used: set[str]) -> bool:
 def _suppressed(
     of_comments: tuple[str, ...], source: Source, settings: Settings, project: Project
 ) -> list[tuple[int, str]]:
-    """The row and code of each finding that a comment suppresses, whatever is selected, in order."""
+    """The sorted rows and codes of all findings that a comment suppresses, by all rules, selected or not."""
     of_all = settings._replace(preview=True, select=(ANY_CODE,), ignored_here=())
     found = check(source, of_all._replace(ignore=of_comments), project)
     stood_for = [(rule.code, each) for rule in all_rules() for each in found if each.code in rule.stands_in_for]

@@ -13,7 +13,7 @@ from tonumpy.text.names import path_of
 
 
 def assign(frame: Frame, target: ast.expr, value: v.Value, *, is_item: bool = False) -> None:
-    """Bind what a target names."""
+    """Assign a value to a target."""
     if isinstance(target, ast.Name):
         frame.bind(
             target.id, frame.named(value, target.id, is_item=True) if is_item else _as_bound(frame, value, target.id)
@@ -46,7 +46,7 @@ def _with_part(owner: v.Value, index: v.Value, value: v.Value) -> v.Value:
 
 
 def _as_bound(frame: Frame, value: v.Value, name: str) -> v.Value:
-    """A variable that is named like an index, a loader or a dataset."""
+    """The value with the habits of its name: index, loader or dataset."""
     return habit_values.by_binding(frame, value, name)
 
 
@@ -79,7 +79,7 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: v.Value, *, is_item: b
 
 
 def note_alias(frame: Frame, name: str, other: str, value: v.Value) -> None:
-    """Note that two variables hold the same object, of a kind that is changed in place."""
+    """Note that two variables refer to the same mutable object."""
     if isinstance(value, (v.Sequence, v.Mapping, v.Instance, v.LibraryObject)):
         names = {name, other, *frame.aliases.get(other, ())}
         for each in names:

@@ -1,4 +1,4 @@
-"""From a callee and its arguments to the result, and to what the call does to its receiver."""
+"""Evaluates calls and operators by their callee and arguments."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _call_library_object(frame: Frame, function: v.LibraryObject, arguments: v.A
 
 
 def _call_tensor(frame: Frame, function: v.Tensor, arguments: v.Arguments) -> v.Value:
-    """Call a value that only its own words make a tensor: it is a module where it is called."""
+    """The result of calling a presumed tensor: since it is called, it is a module."""
     if function.certainty == "tensor":
         return frame.fresh(Reason.CALL)
     module = v.LibraryObject("torch.nn.Module", function.on_cpu, function.requires_grad, dtype=function.dtype)
@@ -78,7 +78,7 @@ def _call_tensor(frame: Frame, function: v.Tensor, arguments: v.Arguments) -> v.
 
 
 def _made_by(module: v.Instance | v.LibraryObject, arguments: v.Arguments, result: v.Value) -> v.Value:
-    """A module on the CPU makes there what it makes of what is there."""
+    """The result of a module, placed on the CPU if the module and all arguments are there."""
     if not module.on_cpu or arguments.has_star or tensor_facts(result)[0] is not None:
         return result
     if max_device_taint(members(result)) or not result_facts(arguments.values(), None, mixes=True)[0]:
@@ -106,13 +106,13 @@ def _construct(frame: Frame, cls: v.Class, arguments: v.Arguments) -> v.Value:
 
 
 def _is_deep(arguments: v.Arguments, levels: int) -> bool:
-    """True if objects that were made of objects are given: what is known of these goes no further."""
+    """True if the arguments are objects built from objects, deeper than `levels`; deeper ones are not kept."""
     objects = (each for each in arguments.values() if isinstance(each, (v.Instance, v.LibraryObject)))
     return any(each.arguments is not None and (levels == 0 or _is_deep(each.arguments, levels - 1)) for each in objects)
 
 
 def call_symbol(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
-    """A call of a library's function or class."""
+    """The result of calling a library's function or class."""
     if name.startswith("builtins."):
         return containers.call_builtin(frame, name[9:], arguments)
     own = frame.analysis.own_promises.call_of_library(frame, name, None, arguments)
@@ -167,7 +167,7 @@ def _made_by_plain_library(name: str, arguments: v.Arguments) -> v.NonTensor:
 
 
 def _call_kept(frame: Frame, made: v.LibraryObject, arguments: v.Arguments) -> v.Value:
-    """A call of `partial(f, x)`, or of `namedtuple("Point", "x y")`."""
+    """The result of calling a `partial(f, x)` or a `namedtuple("Point", "x y")`."""
     if made.arguments is None or not made.arguments.positional:
         return v.Unknown(Reason.CALL)
     first, *rest = made.arguments.positional
@@ -185,7 +185,7 @@ def _call_kept(frame: Frame, made: v.LibraryObject, arguments: v.Arguments) -> v
 
 
 def narrowed_by_method(frame: Frame, receiver: v.Union, name: str) -> v.Value:
-    """The members of a union that have a method: None has none, and lists and texts have not what tensors have."""
+    """The members of a union that have the method; None, lists and strings lack those of tensors."""
     given = [each for each in receiver.members if each != v.NONE]
     lacks, without = frame.analysis.classes.lacks, _without_method(name)
     given = [each for each in given if not (isinstance(each, v.Instance) and lacks(each.cls, name))] or given
@@ -206,7 +206,7 @@ def _without_method(name: str) -> tuple[type, ...]:
 
 
 def call_method(frame: Frame, receiver: v.Value, name: str, arguments: v.Arguments, node: ast.Call | None) -> v.Value:
-    """Return what `receiver.name(...)` gives."""
+    """The result of `receiver.name(...)`."""
     result = _call_method(frame, receiver, name, arguments, node)
     if isinstance(result, v.Unknown):
         if name == "cpu" or (name == "to" and device_after_to(None, arguments) is True):
@@ -248,7 +248,7 @@ def _call_member(
     arguments: v.Arguments,
     node: ast.Call | None,
 ) -> v.Value:
-    """A function of a module, or a method of the repository; the functions that it may enter are noted."""
+    """The result of a module's function or a repository class's method; notes the functions that the call may enter."""
     classes = frame.analysis.classes
     if isinstance(receiver, v.Class) and name == "apply" and classes.is_operator(receiver):
         return _apply_operator(frame, receiver, arguments)
@@ -275,7 +275,7 @@ def _call_symbol_method(frame: Frame, receiver: v.Symbol, name: str, arguments: 
 
 
 def _apply_operator(frame: Frame, operator: v.Class, arguments: v.Arguments) -> v.Value:
-    """An operator of one's own: what it gives requires grad if a tensor does that it is given."""
+    """The result of `apply` of a custom autograd.Function: it may require grad if an argument does."""
     forward = frame.analysis.classes.method(operator, "forward")
     if forward is None:
         return frame.fresh(Reason.METHOD)
@@ -294,7 +294,7 @@ def _apply_operator(frame: Frame, operator: v.Class, arguments: v.Arguments) -> 
 
 
 def operator_value(frame: Frame, operator: ast.operator, left: v.Value, right: v.Value) -> v.Value:
-    """Return what a binary operator gives, by a method of the repository where the left operand has one."""
+    """The result of a binary operator; by its own method if the left operand's class in the repository has one."""
     name = _OPERATORS.get(type(operator))
     if name is not None and isinstance(left, v.Instance):
         method = frame.analysis.classes.method(left.cls, f"__{name}__")
@@ -307,8 +307,8 @@ def operator_value(frame: Frame, operator: ast.operator, left: v.Value, right: v
 
 
 def without_grad(made: v.Value) -> v.Value:
-    """Return what an operator on bits gives: torch has it for whole numbers alone. A dict takes `|`, so what is unknown
-    keeps its parts."""
+    """The result of a bitwise operator, without grad: torch has these for integers alone. An Unknown stays Unknown, as
+    dicts have `|` too."""
     parts = (
         each._replace(requires_grad=False, param_taint=False)
         if isinstance(each, (v.Tensor, v.Unknown)) and each.requires_grad is None
@@ -319,7 +319,7 @@ def without_grad(made: v.Value) -> v.Value:
 
 
 def note_callees(frame: Frame, node: ast.Call, called: v.Value) -> None:
-    """Which functions of the repository a call may enter: by them its arguments are found again."""
+    """Note the functions of the repository that a call may enter, so that their callers can be found."""
     for each in members(called):
         function: v.Value | None = each.function if isinstance(each, v.BoundMethod) else each
         if isinstance(function, v.Class):

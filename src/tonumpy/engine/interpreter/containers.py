@@ -21,7 +21,7 @@ _CHANGING = frozenset("append extend insert add update clear remove appendleft e
 
 
 def call_builtin(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
-    """A builtin function or class."""
+    """The result of calling a builtin function or class."""
     given = arguments.positional
     if name in _PLAIN:
         return v.NonTensor(name)
@@ -45,7 +45,7 @@ def call_builtin(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
 
 
 def _unzipped(frame: Frame, rows: v.Value) -> v.Value:
-    """`zip(*rows)`."""
+    """The result of `zip(*rows)`."""
     if isinstance(rows, v.Sequence) and rows.items is not None:
         return sequence_of([v.Sequence(None, each) for each in rows.items])
     return v.Sequence(None, v.Sequence(None, item_of(frame, rows)))
@@ -134,7 +134,7 @@ def _dict(frame: Frame, arguments: v.Arguments) -> v.Value:
 
 
 def call_collection(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
-    """A class of the module collections."""
+    """The result of calling a class of the module collections."""
     if name == "OrderedDict":
         return _dict(frame, arguments)
     if name == "defaultdict":
@@ -191,7 +191,7 @@ def _taken_from(frame: Frame, receiver: v.Mapping, name: str, given: tuple[v.Val
 
 
 def changed(frame: Frame, receiver: v.Sequence | v.Mapping, name: str, arguments: v.Arguments) -> v.Value | None:
-    """The container after a method that changes it; None where it stays as it was."""
+    """The container after a method that changes it; None if the method does not."""
     given = arguments.positional
     if isinstance(receiver, v.Sequence):
         return _changed_list(frame, receiver, name, given)

@@ -1,4 +1,4 @@
-"""Runs context managers and decorators: what they make of grad mode, and what a `with` binds."""
+"""Context managers and decorators: their effect on grad mode, and the value that `with` binds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tonumpy.text.names import last_name
 
 
 def enter_context(frame: Frame, node: ast.expr) -> v.Value:
-    """Return what a context manager binds; grad mode is set as it does."""
+    """Enter a context manager: set grad mode as it does, and return the value that it binds."""
     mode = grad_mode_of(frame, node)
     value = frame.value(node)
     if mode != "unchanged":
@@ -42,7 +42,7 @@ def enter_context(frame: Frame, node: ast.expr) -> v.Value:
 
 
 def grad_mode_of(frame: Frame, node: ast.expr) -> str:
-    """Return what a context manager or decorator makes of grad mode: "on", "off", "unknown" or "unchanged"."""
+    """The effect of a context manager or decorator on grad mode: "on", "off", "unknown" or "unchanged"."""
     function = node.func if isinstance(node, ast.Call) else node
     if isinstance(function, ast.IfExp):  # `no_grad() if flag else nullcontext()`, `(no_grad if flag else ...)()`
         branches = function.body, function.orelse

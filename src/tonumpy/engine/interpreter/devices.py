@@ -32,12 +32,12 @@ TENSOR_TYPES = {
     "BoolTensor": "bool",
 }
 
-# A module of a file that shows it is not known to stay frozen.
+# In a file that contains this, a frozen module may be unfrozen later.
 THAWS = r"requires_grad_\((?:True)?\)|requires_grad[ \t]*=[ \t]*True|unfreeze"
 
 
 def may_move_modules(frame: Frame) -> bool:
-    """True if the body at hand moves something: a module made there may have another name, or be a part of it."""
+    """True if the current body moves anything: a module built there may be moved by an alias or as a part."""
     return frame.module.derived(_moves, frame.node)
 
 
@@ -51,7 +51,7 @@ def _moves(body: ast.AST) -> bool:
 
 
 def as_tensor(value: v.Tensor | v.Unknown) -> v.Tensor:
-    """Return what is taken for a tensor because of what is done with it."""
+    """The value as a tensor; an Unknown becomes a likely one, because of its use."""
     if isinstance(value, v.Tensor):
         return value
     made = v.Tensor(value.on_cpu, value.requires_grad, None, "likely", evidence=value.evidence)
@@ -59,7 +59,7 @@ def as_tensor(value: v.Tensor | v.Unknown) -> v.Tensor:
 
 
 def cpu_of_device(value: v.Value | None) -> Fact:
-    """True if a `device` argument means the CPU."""
+    """Whether a `device` argument is the CPU."""
     if isinstance(value, v.Union):
         found = {cpu_of_device(member) for member in value.members}
         return found.pop() if len(found) == 1 else None
@@ -76,7 +76,7 @@ def cpu_of_device(value: v.Value | None) -> Fact:
 
 
 def sent_there(device: v.Value | None) -> v.DeviceTaint:
-    """The device taint of what is sent to `device`."""
+    """The device taint of a tensor that is sent to `device`."""
     if isinstance(device, v.Union):
         if any(cpu_of_device(member) is False for member in device.members):
             return v.DeviceTaint.CHOSEN
@@ -100,7 +100,7 @@ def _is_no_device(value: v.Value) -> bool:
 
 
 def device_after_to(before: Fact, arguments: v.Arguments) -> Fact:
-    """True if a tensor or module is on the CPU after `.to(...)`, in any spelling."""
+    """Whether a tensor or module is on the CPU after `.to(...)`, in any spelling."""
     if arguments.has_star:
         return None
     given = arguments.named_value("device")
@@ -114,7 +114,7 @@ def device_after_to(before: Fact, arguments: v.Arguments) -> Fact:
 
 
 def device_made(given: v.Value | None) -> v.Value:
-    """`torch.device(given)`."""
+    """The value of `torch.device(given)`."""
     if isinstance(given, v.Device):
         return given
     if isinstance(given, v.Constant) and isinstance(given.value, str):
@@ -128,7 +128,7 @@ def device_made(given: v.Value | None) -> v.Value:
 def moved_module(
     frame: Frame, owner: v.LibraryObject | v.Instance, name: str, arguments: v.Arguments
 ) -> v.LibraryObject | v.Instance:
-    """A module after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)`."""
+    """The module after `.cuda()`, `.to(...)`, `.half()` or `.requires_grad_(...)`."""
     if name in CASTS:
         return owner._replace(dtype=CASTS[name])
     if name == "cpu":
@@ -146,7 +146,7 @@ def moved_module(
     if name in ("requires_grad_", "freeze", "unfreeze", "detach"):
         asked = grad_asked(arguments) if name == "requires_grad_" else name == "unfreeze"
         if asked is False and frame.module.source.says(THAWS):
-            asked = None  # it may be thawed again, as a whole or in parts
+            asked = None  # it may be unfrozen again, as a whole or in parts
         return owner._replace(requires_grad=asked)
     return owner
 
@@ -157,7 +157,8 @@ def grad_asked(arguments: v.Arguments) -> Fact:
 
 
 def moved(receiver: v.Tensor | v.Unknown, on_cpu: Fact, dtype: str | None, mode: Fact) -> v.Tensor:
-    """A tensor on another device or of another dtype. It keeps its grad where it is itself, under no_grad too."""
+    """The tensor on a device and of a dtype. If that changes nothing it is the same tensor, and keeps its grad under
+    no_grad too."""
     tensor = as_tensor(receiver)
     dtype = dtype or tensor.dtype
     is_itself = tensor.on_cpu is True and on_cpu is True and dtype == tensor.dtype
@@ -170,12 +171,12 @@ def moved(receiver: v.Tensor | v.Unknown, on_cpu: Fact, dtype: str | None, mode:
     taint = v.DeviceTaint.NONE if on_cpu else tensor.device_taint
     if on_cpu is False and tensor.on_cpu is not False:
         taint = v.DeviceTaint.CHOSEN
-    bit = tensor.bit if dtype == tensor.dtype and tensor.on_cpu is not False else None  # a copy from elsewhere has none
+    bit = tensor.bit if dtype == tensor.dtype and tensor.on_cpu is not False else None  # a copy off a device has none
     return tensor._replace(on_cpu=on_cpu, dtype=dtype, requires_grad=grad, device_taint=taint, bit=bit)
 
 
 def sent_to(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, mode: Fact) -> v.Tensor:
-    """`.to(device)`, `.to(dtype)`, `.to(device, dtype)`, `.to(other)` in any spelling."""
+    """The tensor after `.to(device)`, `.to(dtype)`, `.to(device, dtype)` or `.to(other)`, in any spelling."""
     tensor = as_tensor(receiver)
     ruled_out: Fact = False if tensor.requires_grad is False else None
     if arguments.has_star:

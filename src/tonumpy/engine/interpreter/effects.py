@@ -1,4 +1,4 @@
-"""Changes the receiver of a call, and tells what something that is called a model makes."""
+"""Effects of calls on receivers and arguments, and results of callees that are named like a model or a loss."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ _FILLING = frozenset("append insert extend update add_module register_module".sp
 def change_receiver(
     frame: Frame, function: ast.Attribute, receiver: v.Value, arguments: v.Arguments, result: v.Value
 ) -> None:
-    """Do what a method does to the object that it is called on: `rows.append(x)`, `net.cuda()`,
-    `x.requires_grad_()`."""
+    """Update the receiver of a method that changes it: `rows.append(x)`, `net.cuda()`, `x.requires_grad_()`."""
     after = _changed(frame, receiver, function.attr, arguments, result)
     if isinstance(after, v.Instance) and isinstance(function.value, ast.Name):
         _move_parts(frame, function.value.id, after)
@@ -45,7 +44,7 @@ def change_receiver(
 
 
 def _changed(frame: Frame, receiver: v.Value, name: str, arguments: v.Arguments, result: v.Value) -> v.Value | None:
-    """The receiver after a method; None where that leaves it as it was."""
+    """The receiver after a method; None if the method does not change it."""
     if isinstance(receiver, (v.Sequence, v.Mapping)):
         return containers.changed(frame, receiver, name, arguments)
     if isinstance(receiver, v.Union) and name in ("append", "extend", "update", "add"):
@@ -63,13 +62,13 @@ def _changed(frame: Frame, receiver: v.Value, name: str, arguments: v.Arguments,
 
 def _changed_tensor(tensor: v.Tensor, name: str, result: v.Value) -> v.Value | None:
     if name == "backward" and tensor.requires_grad is None:
-        return tensor._replace(requires_grad=True)  # torch refuses what has none
+        return tensor._replace(requires_grad=True)  # it raises on a tensor without grad
     is_in_place = name.endswith("_") and not name.endswith("__")
     return result if is_in_place and isinstance(result, v.Tensor) else None
 
 
 def _filled(container: v.LibraryObject, arguments: v.Arguments) -> v.Value:
-    """A container of modules with one more."""
+    """The container of modules with one more module."""
     given = () if container.arguments is None else container.arguments.positional
     inner = given[0] if len(given) == 1 and isinstance(given[0], v.Sequence) else sequence_of(given)
     items = v.Sequence(None, join(inner.element, arguments.positional[-1] if arguments.positional else v.NOTHING))
@@ -88,7 +87,7 @@ def _moved(
 
 
 def change_arguments(frame: Frame, node: ast.Call, called: v.Value | None) -> None:
-    """Forget that tensors have no grad which a function of the repository is given and may give one."""
+    """Make the grad of tensor arguments unknown that a function of the repository may give grad."""
     function = called.function if isinstance(called, v.BoundMethod) else called
     if not isinstance(function, v.Function) or isinstance(function.node, ast.Lambda):
         return
@@ -105,8 +104,8 @@ def change_arguments(frame: Frame, node: ast.Call, called: v.Value | None) -> No
 
 
 def _parameters_given_grad(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """The parameters that a function makes require grad, or writes into: `x.requires_grad_()`, `x.add_(w)`; what it
-    binds anew is its own."""
+    """The parameters that a function makes require grad or writes into: `x.requires_grad_()`, `x.add_(w)`; not those
+    that it rebinds."""
     changed, bound = set(), set()
     for each in walk(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
@@ -120,7 +119,7 @@ def _parameters_given_grad(node: ast.FunctionDef | ast.AsyncFunctionDef) -> froz
 
 
 def _move_parts(frame: Frame, name: str, after: v.Instance) -> None:
-    """Keep what is known of the attributes of an object that has been moved or frozen: `self.to(device)`."""
+    """Update the known attributes of an object that was moved or frozen: `self.to(device)`."""
     for path, value in list((frame.env or {}).items()):
         if path.startswith(f"{name}.") and isinstance(value, (v.Tensor, v.LibraryObject, v.Instance)):
             cpu = join_fact(value.on_cpu, after.on_cpu) if isinstance(value, v.Tensor) else after.on_cpu
@@ -130,8 +129,8 @@ def _move_parts(frame: Frame, name: str, after: v.Instance) -> None:
 
 
 def made_by_model(frame: Frame, result: v.Value, function: ast.expr, arguments: v.Arguments) -> v.Value:
-    """Return what something that is called a model makes, or a loss, where nothing better is known of it: it is where
-    what it is given is, and requires grad as its parameters do."""
+    """The result of an unknown callee named like a model or a loss: it has the device taint of its arguments, and
+    parameter taint (a loss only if an argument has it)."""
     if not isinstance(result, v.Unknown) or result.reason not in (Reason.CALL, Reason.METHOD):
         return result
     if not frame.module.frameworks.only_torch_says or not frame.module.frameworks.names_torch:
@@ -151,7 +150,8 @@ def made_by_model(frame: Frame, result: v.Value, function: ast.expr, arguments: 
 
 
 def _is_function(frame: Frame, node: ast.expr) -> bool:
-    """True if what is called is imported, or a method that nothing in the module assigns: `learner.update_model()`."""
+    """True if the callee is imported or defined by `def`, or is a method that the module never assigns:
+    `learner.update_model()`."""
     if isinstance(node, ast.Attribute):
         return not frame.module.source.says(rf"\b{node.attr}[ \t]*(?::[^=\n]*)?=(?!=)")
     bindings = frame.module.names.bindings.get(getattr(node, "id", ""), ())

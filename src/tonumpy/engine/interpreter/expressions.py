@@ -1,4 +1,4 @@
-"""From an expression to its value."""
+"""Evaluates expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOOL, _TEXT = v.NonTensor("bool"), v.NonTensor("str")
 
 
 def evaluate(frame: Frame, node: ast.expr) -> v.Value:
-    """The value of an expression; what it does to variables is done."""
+    """Evaluate an expression, with its effects on variables."""
     evaluator = _EVALUATORS.get(node.__class__)
     return UNREAD if evaluator is None else evaluator(frame, node)
 
@@ -52,7 +52,8 @@ def _attribute(frame: Frame, node: ast.Attribute) -> v.Value:
 
 
 def _reads_as_tensor(node: ast.expr) -> bool:
-    """True if what has a `device` is where that is: `args.device` and `model.device` say that somebody has chosen."""
+    """True if the owner of `.device` is read as a tensor; `args.device` and `model.device` are chosen devices
+    instead."""
     is_chosen = isinstance(node, ast.Name) and node.id.lower().rpartition("_")[2] in _CHOOSING
     return isinstance(node, ast.Subscript) or (isinstance(node, ast.Name) and not is_chosen)
 
@@ -220,7 +221,7 @@ def _compare(frame: Frame, node: ast.Compare) -> v.Value:
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> v.Value:
-    """`a or b`: each value but the last counts where it is true (or false)."""
+    """The value of `a or b`: the last operand, or an earlier one that is true (for `and`: false)."""
     found: v.Value = v.NOTHING
     before = None if frame.env is None else dict(frame.env)
     is_or = isinstance(node.op, ast.Or)
@@ -352,7 +353,7 @@ def _slice(frame: Frame, node: ast.Slice) -> v.Value:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> v.Value:
-    if frame.seen is not None:  # what stands in it is seen from what is known here, its parameters by their names
+    if frame.seen is not None:  # record the sites in it with this environment and parameters known by name only
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 frame.value(default)

@@ -1,4 +1,4 @@
-"""A body while it is run: its environment, grad mode, and what has been seen in it."""
+"""One run of a body: its environment, its grad mode, and the record of its sites."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Parameters(Protocol):
 
 
 class OwnPromises(Protocol):
-    """The rows of the user's settings; each gives None where no row speaks of what is called."""
+    """The promises of the user's settings; each method returns None if no row names the callee."""
 
     def call_of_library(
         self, frame: Frame, name: str, owner: v.Value | None, arguments: v.Arguments
@@ -68,7 +68,7 @@ class OwnPromises(Protocol):
 
 
 class Summaries(Protocol):
-    """The other bodies, as a run asks them: the one interface between the interpreter and the summaries."""
+    """The results of other bodies: the one interface between the interpreter and the summaries."""
 
     @property
     def own_promises(self) -> OwnPromises: ...
@@ -99,7 +99,7 @@ Environment = dict[str, v.Value]  # by the names of variables, and by the paths 
 
 
 class Observation(NamedTuple):
-    """The values that a call or operator works on, joined over every time that the run met it.
+    """The operands of a call or operator, joined over all its evaluations in a run.
 
     `links` holds the id of each node of the receiver's chain, with its value.
     """
@@ -133,7 +133,7 @@ class Seen:
 
 
 class Frame:
-    """One run of the body of a function, class or module. `env` is None where nothing is run any more."""
+    """One run of the body of a function, class or module. `env` is None in unreachable code."""
 
     __slots__ = (
         *("analysis", "module", "env", "mode", "owner", "closure", "node", "depth", "result", "yielded"),
@@ -165,23 +165,23 @@ class Frame:
         self.breaks: list[Environment] = []
         self.continues: list[Environment] = []
         self.seen: Seen | None = None
-        self.stores: Environment = {}  # what is stored in the attributes of `self`
+        self.stores: Environment = {}  # the values stored in attributes of `self`
         self.flags: dict[str, bool] = {}
         self.tests: dict[
             str, tuple[ast.expr, str, v.Value]
-        ] = {}  # kept in variables: the test, its subject, that before
+        ] = {}  # tests in variables: the test, its subject, the subject's value before
         self.row = 0
         self.has_paths = False  # whether anything is known of attributes and items
-        self.shared: set[str] = set()  # variables that a function within writes (`nonlocal`), whenever it is called
+        self.shared: set[str] = set()  # variables that an inner function writes (`nonlocal`), at any time
         self.aliases: dict[str, set[str]] = {}  # other names of the same object, by each of them
 
     def as_closure(self) -> Frame:
-        """Return the frame, noted as one that is in a cycle with the function or class that it binds."""
+        """The frame, registered for `close`: it is in a reference cycle with the function or class that it binds."""
         self.analysis.closures.append(self)
         return self
 
     def close(self) -> None:
-        """Forget all values, so that the frame goes at once: no garbage is collected during a run."""
+        """Drop all values, so that the frame is freed at once: the garbage collector is off during a run."""
         self.env, self.last_env, self.stores, self.tests, self.seen = None, {}, {}, {}, None
         self.breaks, self.continues, self.result, self.yielded = [], [], v.NOTHING, v.NOTHING
 
@@ -195,11 +195,11 @@ class Frame:
         return self.analysis.item_of(self, value)
 
     def fresh(self, reason: Reason) -> v.Unknown:
-        """The result of a call of which nothing is known: without grad where grad mode is off."""
+        """The result of an unknown call: without grad if grad mode is off."""
         return v.Unknown(reason, None, False if self.mode is False else None)
 
     def lookup(self, name: str) -> v.Value:
-        """The value of a variable, here or in the scopes around."""
+        """The value of a variable, here or in an enclosing scope."""
         frame: Frame | None = self
         while frame is not None:
             value = (frame.last_env if frame.env is None else frame.env).get(name)
@@ -209,7 +209,7 @@ class Frame:
         return self.analysis.names.global_value(self.module, name)
 
     def bind(self, path: str, value: v.Value) -> None:
-        """Bind a variable, or an attribute; what was known of its parts is no longer."""
+        """Bind a variable or an attribute, and drop the known values of its parts."""
         env = self.env
         if env is None:
             return
@@ -230,14 +230,14 @@ class Frame:
             self.stores[name] = value if before is None else join(before, value)
 
     def changed(self, name: str) -> None:
-        """Note that the object of a variable was changed: by its other names it may be as before, or as it is now."""
+        """Join the new value of a changed object into its aliases."""
         env = self.env or {}
         for other in self.aliases.get(name, ()):
             if other in env and name in env:
                 self.bind(other, join(env[other], env[name]))
 
     def refine(self, path: str, value: v.Value) -> None:
-        """Return what a test has shown, which stores nothing."""
+        """Replace the value of a path by a narrower one; this counts as no store."""
         if self.env is not None:
             self.env[path] = value
             self.has_paths = self.has_paths or "." in path
@@ -247,7 +247,7 @@ class Frame:
         return begun_at(value, self.module.filename, self.row) if self.row else value
 
     def leave(self) -> None:
-        """Nothing that follows is run, until paths join again."""
+        """Mark the following code unreachable, until paths join again."""
         if self.env is not None:
             self.last_env, self.env = self.env, None
 
@@ -255,7 +255,7 @@ class Frame:
         return Spot(self.module.filename, self.row, self.analysis.disabled_habits).habit(habit, message)
 
     def named(self, value: v.Value, name: str, *, is_item: bool = False) -> v.Value:
-        """The value, with what habits say of the name that it goes by."""
+        """The value with the habits of a name applied."""
         return habit_values.by_name(self, value, name, is_item=is_item)
 
     def as_data(self, value: v.Value) -> v.Value:
@@ -263,7 +263,7 @@ class Frame:
 
 
 def place_of(node: ast.expr) -> str | None:
-    """The path of a variable or attribute, or an item under a literal key: `batch.['image']`."""
+    """The path of a variable, an attribute, or an item under a literal key: `batch.['image']`."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
         inner = path_of(node.value)
         return None if inner is None else f"{inner}.[{node.slice.value!r}]"
@@ -271,7 +271,7 @@ def place_of(node: ast.expr) -> str | None:
 
 
 def join_env(first: Environment | None, second: Environment | None) -> Environment | None:
-    """Return what holds on both paths; of attributes only what both know."""
+    """The join of two environments; attribute paths stay only if both have them."""
     if first is None or second is None:
         return second if first is None else first
     if first is second:

@@ -17,14 +17,13 @@ _DEVICE = re.compile(r"(^|_)(device|dev)$")
 
 @lru_cache(maxsize=16384)
 def is_device(name: str) -> bool:
-    """True if the name is that of a device."""
+    """True if a name ends in `device` or `dev`."""
     return _DEVICE.search(name) is not None
 
 
 def by_name(where: Where, value: v.Value, name: str, *, is_item: bool = False) -> v.Value:
-    """The value of a parameter, attribute, key or loop's variable, with what its name says.
-
-    `is_item`: the variable of a loop, or a part of what was unpacked.
+    """The value of a parameter, attribute, key or loop variable, with the habits of its name applied. `is_item`: it is
+    a loop variable, or a part of an unpacked value.
     """
     value = source(where, value, name)
     if isinstance(value, v.Unknown) and value.reason is not Reason.TOO_MANY and is_device(name):
@@ -41,7 +40,7 @@ def by_name(where: Where, value: v.Value, name: str, *, is_item: bool = False) -
 
 
 def by_binding(where: Where, value: v.Value, name: str) -> v.Value:
-    """The value of an assigned variable, with what its name says: an index requires no grad wherever it comes from."""
+    """The value of an assigned variable, with the habits of its name applied: an index never requires grad."""
     if not isinstance(value, (v.Tensor, v.Unknown)):
         return value
     if value.requires_grad is None and is_named("index-name", name):
@@ -50,7 +49,7 @@ def by_binding(where: Where, value: v.Value, name: str) -> v.Value:
 
 
 def source(where: Where, value: v.Value, name: str) -> v.Value:
-    """The data loader, dataset or batch that an unknown value is, by its name."""
+    """An unknown value as the data loader, dataset or batch that its name suggests."""
     if not isinstance(value, v.Unknown) or value.on_cpu is False or value.requires_grad is True:
         return value
     if value.reason is not Reason.SENT and is_named("dataset-name", name):
@@ -69,12 +68,12 @@ def source(where: Where, value: v.Value, name: str) -> v.Value:
 
 
 def as_data(where: Where, value: v.Value) -> v.Value:
-    """An item of a Dataset, or what it keeps: data on the CPU, where nothing better is known of it."""
+    """An item or attribute of a Dataset as data on the CPU, where its facts are unknown."""
     return _kept(value, where.habit("content-of-dataset", "a Dataset returns data on the CPU"))
 
 
 def believe_data(where: Where, value: v.Value, habit: str, message: str) -> v.Value:
-    """The value as data on the CPU by another habit."""
+    """The value as data on the CPU, by the given habit."""
     return _kept(value, where.habit(habit, message))
 
 

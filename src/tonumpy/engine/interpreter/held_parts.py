@@ -1,4 +1,4 @@
-"""Tells what objects of libraries hold: layers, wrapped modules, the batches of a loader."""
+"""Parts of library objects: layers, wrapped modules, the batches of a loader."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOADER = "torch.utils.data.DataLoader"
 def of_owner(
     frame: Frame, kind: str, detail: str, tensor: v.Tensor, owner: v.LibraryObject, arguments: v.Arguments
 ) -> v.Value | None:
-    """Return what a word in the `returns` of a row stands for that speaks of the object itself; None of other words."""
+    """The value for a word in a row's `returns` that refers to the object itself; None for other words."""
     if kind in _OF_OBJECTS:
         return _OF_OBJECTS[kind](owner, detail, tensor)
     if kind == "layers":
@@ -76,7 +76,7 @@ _OF_OBJECTS: dict[str, Callable[[v.LibraryObject, str, v.Tensor], v.Value | None
 
 
 def _composed(frame: Frame, owner: v.LibraryObject, arguments: v.Arguments) -> v.Value | None:
-    """Return what the transforms of a `Compose` make of an argument, one after the other."""
+    """The result of applying the transforms of a `Compose` to an argument."""
     steps = _held(owner, "transforms")
     if not isinstance(steps, v.Sequence) or steps.items is None or not arguments.positional:
         return None
@@ -96,7 +96,7 @@ def _collated(frame: Frame, tensor: v.Tensor, owner: v.LibraryObject) -> v.Value
 
 
 def prepared(frame: Frame, value: v.Value) -> v.Value:
-    """Return what `accelerator.prepare` makes of a loader or a module."""
+    """The result of `accelerator.prepare` for a loader or a module."""
     if isinstance(value, v.LibraryObject) and value.name == LOADER:
         return v.LibraryObject("accelerate.data_loader.DataLoaderShard", arguments=value.arguments)
     if isinstance(value, v.Instance) and frame.analysis.classes.is_module(value.cls):
@@ -107,7 +107,7 @@ def prepared(frame: Frame, value: v.Value) -> v.Value:
 
 
 def layer(owner: v.LibraryObject, index: v.Value | None) -> v.Value:
-    """Return what stands in a container of modules at an index or under a name."""
+    """The module in a container at an index or under a name."""
     given = () if owner.arguments is None else owner.arguments.positional
     whole = given[0] if len(given) == 1 and isinstance(given[0], (v.Sequence, v.Mapping)) else sequence_of(given)
     found: v.Value
@@ -132,7 +132,7 @@ def _as_held(owner: v.LibraryObject, value: v.Value) -> v.Value:
 
 
 def collate(item_: v.Value, unknown: v.Unknown, mode: Fact) -> v.Value:
-    """A batch of such items, as torch's default_collate makes it: arrays and numbers become tensors on the CPU."""
+    """The batch that torch's default_collate makes of an item: arrays and numbers become CPU tensors."""
     if isinstance(item_, v.Sequence):
         parts = [collate(each, unknown, mode) for each in item_.items] if item_.items is not None else None
         return sequence_of(parts) if parts is not None else v.Sequence(None, collate(item_.element, unknown, mode))

@@ -1,4 +1,4 @@
-"""Looks up what a library's function, class, method or attribute gives, in the rows of knowledge/libraries."""
+"""Evaluates functions, classes, methods and attributes of libraries by the rows of knowledge/libraries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONTAINERS = frozenset(
 
 
 def call_function(frame: Frame, name: str, arguments: v.Arguments) -> v.Value | None:
-    """Return what a library's function, or a class method of its class, returns if a row says so."""
+    """The result of a library's function or class method by its row; None if there is none."""
     promise = promise_of(name, arguments)
     if promise is not None:
         return keep(frame, promise, None, arguments)
@@ -51,7 +51,7 @@ def _dtype_asked(arguments: v.Arguments) -> str | None:
 
 
 def construct(frame: Frame, name: str, arguments: v.Arguments) -> v.Value:
-    """An object of a library's class."""
+    """The object that a library's class constructs."""
     name = canonical(name)
     known = None if arguments.has_star else arguments
     promise = member_promise([name], "__init__", arguments)
@@ -76,7 +76,7 @@ def _taint_of(value: v.Value) -> v.DeviceTaint:
 
 
 def call_object(frame: Frame, owner: v.LibraryObject, name: str, arguments: v.Arguments) -> v.Value:
-    """`owner.name(...)` for an object of a library's class."""
+    """The result of `owner.name(...)` for an object of a library's class."""
     own = frame.analysis.own_promises.call_of_library(frame, f"{owner.name}.{name}", owner, arguments)
     if own is not None:
         return own
@@ -108,7 +108,7 @@ def _without_promise(frame: Frame, owner: v.LibraryObject, name: str, arguments:
 
 
 def attribute(frame: Frame, owner: v.LibraryObject, name: str) -> v.Value:
-    """`owner.name` where it is not called."""
+    """The value of `owner.name` that is not called."""
     promise = attribute_promise([owner.name], name)
     if promise is not None:
         return keep(frame, promise._replace(grad="own") if promise.grad == "self" else promise, owner, v.Arguments(()))
@@ -119,7 +119,7 @@ def attribute(frame: Frame, owner: v.LibraryObject, name: str) -> v.Value:
 
 
 def item(frame: Frame, owner: v.LibraryObject, index: v.Value | None = None) -> v.Value:
-    """Return what iterating over a library's object, or subscripting it, gives."""
+    """The item from iterating over a library's object, or from subscripting it."""
     promise = member_promise([owner.name], "__iter__", v.Arguments(()))
     if promise is not None:
         return keep(frame, promise, owner, v.Arguments(() if index is None else (index,)))
@@ -128,7 +128,7 @@ def item(frame: Frame, owner: v.LibraryObject, index: v.Value | None = None) -> 
 
 
 def call_inherited(frame: Frame, owner: v.Instance, bases: list[str], name: str, arguments: v.Arguments) -> v.Value:
-    """`owner.name(...)` where no class of the repository defines it but a base of a library may."""
+    """The result of `owner.name(...)` that no class of the repository defines, but a library's base class may."""
     promise = member_promise(bases, name, arguments)
     if promise is None:
         grad: Fact = False if frame.mode is False else None
@@ -141,7 +141,8 @@ def call_inherited(frame: Frame, owner: v.Instance, bases: list[str], name: str,
 
 
 def known_by_term(frame: Frame, owner: v.Unknown, term: str) -> v.LibraryObject | None:
-    """Return what an attribute (`.boxes`) or key (`[boxes]`) of anything holds, by a library that is imported."""
+    """The library object that an attribute (`.boxes`) or key (`[boxes]`) of an unknown owner holds, by a row of an
+    imported library."""
     for root in frame.module.frameworks.roots:
         name = load(root).terms.get(term)
         if name is not None:
@@ -151,7 +152,7 @@ def known_by_term(frame: Frame, owner: v.Unknown, term: str) -> v.LibraryObject 
 
 
 def hook_parameters(function: v.Function, bases: Iterable[str]) -> dict[str, v.Value]:
-    """Return what a library is known to pass to a method that it calls."""
+    """The parameters of a method whose values a library passes, by name."""
     node = function.node
     if isinstance(node, ast.Lambda):
         return {}

@@ -1,4 +1,4 @@
-"""From a value to its attributes, its items and what iterating over it yields."""
+"""Evaluates attributes, subscripts and iteration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNTS = ("num_", "n_", "is_", "has_")
 
 
 def attribute_of(frame: Frame, value: v.Value, name: str) -> v.Value:
-    """Return what `value.name` is where it is not called."""
+    """The value of `value.name` that is not called."""
     reader = _ATTRIBUTES.get(type(value))
     if reader is not None:
         return reader(frame, value, name)
@@ -100,13 +100,13 @@ def _attribute_of_unknown(frame: Frame, value: v.Unknown, name: str) -> v.Value:
 
 
 def makes_annotation(generic: v.Symbol) -> bool:
-    """True if what stands in brackets behind it makes an annotation: `Union[...]`, `dict[...]`."""
+    """True if subscripting the symbol makes an annotation: `Union[...]`, `dict[...]`."""
     module, _, name = generic.name.rpartition(".")
     return module in _OF_TYPES or (module == "builtins" and name in _GENERIC)
 
 
 def subscript_of(frame: Frame, value: v.Value, index: v.Value, *, is_slice: bool) -> v.Value:
-    """Return what `value[index]` is."""
+    """The value of `value[index]`."""
     reader = _SUBSCRIPTS.get(type(value))
     return v.Unknown(Reason.ITEM) if reader is None else reader(frame, value, index, is_slice)
 
@@ -194,14 +194,14 @@ def _is_position(index: v.Value) -> bool:
 
 
 def item_of_tensor(frame: Frame, tensor: v.Tensor) -> v.Tensor:
-    """A view of the tensor, which keeps its grad under no_grad too, or a copy, which does not."""
+    """An item of the tensor: a view, which keeps its grad under no_grad too, or a copy, which does not."""
     grad = tensor.requires_grad if frame.mode or tensor.requires_grad is False else None
     taint = tensor.param_taint or bool(tensor.requires_grad)
     return tensor._replace(requires_grad=grad, layout=None, param_taint=taint, dimensions=None)
 
 
 def item_of(frame: Frame, value: v.Value) -> v.Value:
-    """Return what iterating over a value yields."""
+    """The value that iterating over a value yields."""
     reader = _ITEMS.get(type(value))
     return v.Unknown(Reason.ITEM) if reader is None else reader(frame, value)
 

@@ -1,7 +1,7 @@
-"""Tells which values are surely arrays of NumPy.
+"""Least number of dimensions of NumPy arrays, by the functions and methods that made them.
 
-1 where an array has dimensions, 0 where it may have none, None where it may be no array. Of an array without
-dimensions, operators make a scalar of NumPy, with which tensors mix.
+1 if an array has dimensions, 0 if it may have none, None if it may be no array. Operators turn an array without
+dimensions into a NumPy scalar, which mixes with tensors.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tonumpy.engine.values import values as v
 
-# The functions of NumPy that give an array with dimensions whatever they are given.
+# NumPy functions whose result always has dimensions.
 _MADE = frozenset(
     "append arange argsort argwhere atleast_1d atleast_2d bincount blackman column_stack concatenate convolve cumsum"
     " diag diff dstack eye fft.fftfreq fft.rfftfreq flatnonzero frombuffer fromiter geomspace hamming hanning hstack"
@@ -33,7 +33,7 @@ def dimensions_of(value: v.Value | None) -> int | None:
 
 
 def made_by_numpy(name: str, arguments: v.Arguments) -> int | None:
-    """Return the dimensions of what `numpy.zeros(...)` gives, by the name of the function behind `numpy.`."""
+    """The dimensions of the result of a NumPy function, `numpy.zeros(...)`; the name is without `numpy.`."""
     if name in ("array", "asarray", "ascontiguousarray"):
         data = arguments.get(0, "object") or arguments.named_value("a")
         return 1 if isinstance(data, v.Sequence) and data.items != () else dimensions_of(data) or 0
@@ -47,25 +47,25 @@ def made_by_numpy(name: str, arguments: v.Arguments) -> int | None:
 
 
 def gives_number(name: str, arguments: v.Arguments) -> bool:
-    """True if a universal function is given nothing but a number: `np.sqrt(252)`."""
+    """True if the only argument of a universal function is a number: `np.sqrt(252)`."""
     given = arguments.values()
     return name in _KEEPING and len(given) == 1 and v.is_number(given[0])
 
 
 def made_by_method(dimensions: int, name: str) -> int | None:
-    """Return the dimensions of what a method of an array gives."""
+    """The dimensions of the result of an array's method."""
     return dimensions if name in _KEEPING_METHODS else 1 if name in _FLAT_METHODS else None
 
 
 def of_item(index: v.Value, *, is_slice: bool) -> int | None:
-    """Return the dimensions of `array[index]`: a slice, an array or a list as an index leaves some."""
+    """The dimensions of `array[index]`: 1 if the index is or contains a slice or an array."""
     parts = index.items if isinstance(index, v.Sequence) and index.items else (index,)
     has_slice = any(isinstance(part, v.NonTensor) and part.what == "slice" for part in parts)
     return 1 if is_slice or has_slice or any(dimensions_of(part) for part in parts) else None
 
 
 def of_arithmetic(operands: Iterable[v.Value]) -> int | None:
-    """Return the dimensions of what operators and ufuncs make: of an array without dimensions they make a scalar."""
+    """The dimensions of the result of operators and ufuncs; they turn an array without dimensions into a scalar."""
     parts = list(operands)
     is_plain = all(isinstance(each, (v.NonTensor, v.Constant)) for each in parts)
     return 1 if is_plain and any(dimensions_of(each) for each in parts) else None

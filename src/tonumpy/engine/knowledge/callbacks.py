@@ -1,6 +1,6 @@
-"""Functions of other libraries that call what they are given, and make arrays of what that gives.
+"""Functions of other libraries that call a function argument and convert its result to an array.
 
-They call it with an array or a number first. Measured on SciPy 1.17 (all of `scipy.optimize`), emcee 3.1.6, cma 4.5.0,
+The callback gets an array or a number. Measured on SciPy 1.17 (all of `scipy.optimize`), emcee 3.1.6, cma 4.5.0,
 numdifftools 0.11.2, lmfit 1.3.4, bayesian-optimization 1.4.0, shap 0.51.0 and NumPy 2.4.6. `scipy.integrate.quad`,
 metrics of `scipy.spatial.distance` and scikit-learn, optuna and hyperopt call `float()`, which takes every tensor of
 one number.
@@ -22,7 +22,7 @@ class Caller(NamedTuple):
     errors: tuple[tuple[str, str], ...] = ()
 
 
-# They hide NumPy's own TypeError, but for a gradient's RuntimeError.
+# They replace NumPy's TypeError, but not the RuntimeError about grad.
 _VALUE_ERRORS = (("d", "ValueError"), ("b", "ValueError"), ("s", "ValueError"))
 _INDEX_ERRORS = (("d", "IndexError"), ("b", "IndexError"))
 OPTIMIZERS = "scipy.optimize"
@@ -47,7 +47,7 @@ ROOTS = frozenset(name.partition(".")[0] for name in (*_CALLERS, OPTIMIZERS))
 
 
 def words_of(roots: Set[str]) -> list[str]:
-    """Return what a text holds that calls one of those that some libraries have; none if they have none."""
+    """The words that a text must contain to call such a function of one of these libraries."""
     found = [name.rpartition(".")[2] for name in _CALLERS if name.partition(".")[0] in roots]
     return [*found, "optimize"] if "scipy" in roots else found
 
@@ -56,17 +56,17 @@ WORDS = tuple(words_of(ROOTS))  # of all
 
 
 def caller_of(full_name: str) -> Caller | None:
-    """The function of this name, if it calls what it is given."""
+    """The row of a function that calls its argument; None for any other function."""
     return _OPTIMIZER if full_name.startswith(f"{OPTIMIZERS}.") else _CALLERS.get(full_name)
 
 
 def named(full_name: str) -> str:
-    """How a message names it: SciPy's optimizers together."""
+    """The name in messages; SciPy's optimizers share one."""
     return OPTIMIZERS if full_name.startswith(f"{OPTIMIZERS}.") else full_name
 
 
 def functions_given(call: ast.Call, full_name: str) -> Iterator[ast.expr]:
-    """Return what stands in a call of this function where one is expected that it calls."""
+    """The arguments of a call that this function will call."""
     caller = caller_of(full_name)
     if caller is not None:
         yield from call.args[caller.position : caller.position + 1]

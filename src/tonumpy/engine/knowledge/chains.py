@@ -1,4 +1,4 @@
-"""From a receiver's chain to its links and their roles: which detach, which bring the tensor to the CPU."""
+"""A receiver's chain: its links and their roles, such as detach, or move to the CPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Link(NamedTuple):
 
     @property
     def words(self) -> str:
-        """As a message names it: `.data`, `.detach()`, `.to("cpu")`, `.mul(...)`."""
+        """The link in messages: `.data`, `.detach()`, `.to("cpu")`, `.mul(...)`."""
         name = self.attribute.attr if self.attribute is not None else "[...]"
         if not isinstance(self.node, ast.Call):
             return f".{name}"
@@ -53,10 +53,10 @@ class Link(NamedTuple):
 
     @property
     def may_add_grad(self) -> bool:
-        """True if an operand other than the tensor itself may bring a grad with it: in `.mul(w)`, not in `.view(n)`."""
+        """True if an argument may make the result require grad: in `.mul(w)`, not in `.view(n)`."""
         if not isinstance(self.node, ast.Call) or not isinstance(self.node.func, ast.Attribute):
             return False
-        if self.role in (Role.CPU, Role.DEVICE):  # it takes a device, whatever else it is given
+        if self.role in (Role.CPU, Role.DEVICE):  # its arguments are a device and flags
             return False
         places: list[tuple[int | str, ast.expr]] = list(enumerate(self.node.args, 1))
         places += [(keyword.arg or "", keyword.value) for keyword in self.node.keywords]
@@ -81,7 +81,7 @@ class Chain(NamedTuple):
 
     @property
     def detach(self) -> Link | None:
-        """The link that leaves the tensor without grad, if one does and none after it may bring another."""
+        """The last link that detaches, if no later link may add grad."""
         link = self._last(Role.DETACH, Role.DATA, undone_by=Role.GRAD)
         return None if link is None or any(later.may_add_grad for later in self.after(link)) else link
 
@@ -92,7 +92,7 @@ class Chain(NamedTuple):
 
     @property
     def is_surely_complete(self) -> bool:
-        """True if it is so whatever its links work on: `.data` detaches only if it is a tensor's."""
+        """True if the chain is complete and contains `.detach()`; `.data` detaches only on a tensor."""
         return self.is_complete and any(link.role is Role.DETACH for link in self.links)
 
     def _last(self, *roles: Role, undone_by: Role) -> Link | None:
@@ -105,12 +105,12 @@ class Chain(NamedTuple):
 
     @property
     def undoes_cpu(self) -> Link | None:
-        """The link that moves the tensor away again after one that has brought it to the CPU."""
+        """The link that moves the tensor off the CPU after an earlier link moved it there."""
         return self._undoing((Role.CPU,), lambda link: link.role is Role.DEVICE)
 
     @property
     def undoes_detach(self) -> Link | None:
-        """The link that brings a grad again, or may, after one that has detached the tensor."""
+        """The link that adds grad, or may, after an earlier link detached the tensor."""
         return self._undoing((Role.DETACH, Role.DATA), lambda link: link.role is Role.GRAD or link.may_add_grad)
 
     def _undoing(self, roles: tuple[Role, ...], undoes: Callable[[Link], bool]) -> Link | None:
@@ -142,7 +142,8 @@ def chain_of(receiver: ast.expr) -> Chain:
 
 
 def _is_looked_up(links: list[Link]) -> bool:
-    """True if the link before is `["key"]`: no tensor has such an item, so `x.data["key"]` is no tensor's data."""
+    """True if the last link is `["key"]`: tensors have no such items, so the `.data` in `x.data["key"]` is not a
+    tensor's."""
     if not links or not isinstance(links[-1].node, ast.Subscript):
         return False
     index = links[-1].node.slice

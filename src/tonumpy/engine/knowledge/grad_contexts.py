@@ -1,7 +1,7 @@
-"""torch's grad contexts: from the name of a context manager or decorator to grad mode in its block.
+"""torch's grad contexts: the grad mode that a context manager or decorator sets, by its name.
 
-A new context of torch's is a row here and nothing else. By their own names, for a module may import torch in ways that
-are not followed, or wrap them: nobody calls so what does something else.
+A new context of torch's is a row here and nothing else. Contexts are matched by their short names, as a module may wrap
+them or import torch in ways that are not followed; no other function has such a name.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 
 class _Context(NamedTuple):
-    """`mode`: in its block, "unknown" if a flag says it; `where_true`: the mode if its flag is given and True.
-
-    `decorates`: it is used as a decorator, and leaves what the function takes and gives. `sets`: called as a statement,
-    it holds from there on.
+    """`mode`: the mode in its block, "unknown" if a flag decides; `where_true`: the mode if its flag is given and True.
+    `decorates`: it is also a decorator, which keeps the function's signature. `sets`: called as a statement, it sets
+    the mode from there on.
     """
 
     mode: str
@@ -35,12 +34,12 @@ TOLD_BY_FLAG = {name: context.where_true for name, context in _CONTEXTS.items() 
 GRAD_DECORATORS = tuple(name for name, context in _CONTEXTS.items() if context.decorates)
 GRAD_SETTERS = (*(name for name, context in _CONTEXTS.items() if context.sets), "_set_grad_enabled")  # torch._C's
 
-# What asks for grad mode.
+# Functions that query grad mode.
 ASKS_FOR_GRAD_MODE = frozenset(("is_grad_enabled", "is_inference_mode_enabled"))
 
 
 def may_turn_grad_on(text: str) -> bool:
-    """True if a text names a context that sets grad mode to on, or that a flag may tell to."""
+    """True if a text names a context that turns grad mode on, or may do so by a flag."""
     if "grad_enabled" in text or any(name in text for name, mode in GRAD_CONTEXTS.items() if mode != "off"):
         return True
     return any(f"{name}(" in text and re.search(rf"{name}\([^)]", text) for name in TOLD_BY_FLAG)

@@ -1,7 +1,7 @@
 """Habits: what people who write torch code mostly mean by a name or a place. One table.
 
-What rests on a habit is of low confidence, never silent. A row stays where it lowers findings of public code that it
-was not made from, and is right in four of five.
+A finding that a habit contradicts gets low confidence; it is never dropped. A row stays if it lowers findings in public
+code other than its source, and is right in four of five.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 
 class Habit(NamedTuple):
-    """One row: `said_of` is where it is asked, `lowers` the fact that it says is harmless, `why` a sentence for people.
+    """One row: `said_of` are the kinds of places it applies to, `lowers` the fact that it assumes, `why` a sentence for
+    people.
 
-    `pattern` is what a name must match; empty where a place is asked and no name.
+    `pattern` is a regular expression for names; empty if the habit depends on the place alone.
     """
 
     id: str
@@ -121,7 +122,7 @@ _PATTERNS = {habit.id: re.compile(habit.pattern) for habit in HABITS if habit.pa
 
 @lru_cache(maxsize=16384)
 def is_named(habit: str, name: str) -> bool:
-    """True if the name is one that the habit speaks of."""
+    """True if the name matches the habit's pattern."""
     return _PATTERNS[habit].search(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""From an attribute or item of a library's object to what of that library it is: `frame.loc`, `file["x"]`."""
+"""Attributes of library objects that are objects of the same library: `frame.loc`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARTS = {
     "scipy": ("variables",),
     "xarray": ("loc",),
 }
-# What makes a table, whose columns are its attributes, too: `frame.label`; and its attributes that are no columns.
+# Functions that return a table, whose columns are attributes too (`frame.label`); and attributes that are no columns.
 _TABLES = ("pandas.DataFrame", "pandas.read_", "pandas.concat", "pandas.merge")
 _OF_TABLES = frozenset(
     "T attrs axes columns dtype dtypes empty flags index name ndim plot shape size sparse style values".split()
@@ -18,7 +18,8 @@ _OF_TABLES = frozenset(
 
 
 def part_named(what: str, attribute: str) -> str | None:
-    """The name of what an attribute holds, by that of what made its owner; None if that is no object of the library."""
+    """The name of the object in an attribute, by the name of the function that made its owner; None if it is no object
+    of the library."""
     root, dot, _ = what.partition(".")
     if root == "matplotlib" and dot:
         return what  # `axes.flat`, `fig.axes`

@@ -1,22 +1,21 @@
-"""Names of methods that are not torch's: which kinds of objects have them, and which give no tensor whatever has them.
-
-Only names; what a method gives is said by its transfer function.
+"""Names of methods by the kinds of objects that have them, and of methods that never return a tensor.
+Only names; transfer functions evaluate the methods.
 """
 
 from __future__ import annotations
 
-# Of texts: what another text comes of, and what tests one.
+# Methods of strings that return a string, and that test one.
 OF_TEXT = frozenset("lower upper casefold strip".split())
 TESTS_OF_TEXT = frozenset("startswith endswith".split())
 METHODS_OF_TEXT = OF_TEXT | TESTS_OF_TEXT
 
-# Of containers, by which an unknown receiver is taken for one.
+# Methods of containers: an unknown receiver of one of these is taken for a container.
 OF_CONTAINERS = frozenset("items values get pop setdefault copy popitem".split())
-# Of tensors, too: a batch of texts, which is read as a dict, can be moved.
+# Methods of tensors too: a tokenizer's batch, which is evaluated as a dict, can be moved.
 OF_LISTS_AND_TENSORS = ("add", "sort")
 OF_DICTS_AND_TENSORS = ("values", "to")
 
-# Of NumPy's arrays and not of tensors.
+# Methods of NumPy arrays, but not of tensors.
 OF_ARRAYS_ALONE = frozenset("astype byteswap dump dumps fill setfield setflags tobytes tofile".split())
 
 
@@ -25,5 +24,5 @@ _GIVE_NO_TENSOR = frozenset("numpy item tolist size dim numel strip keys astype"
 GIVE_NO_TENSOR = _GIVE_NO_TENSOR | frozenset(
     "nelement stride data_ptr lower upper startswith endswith splitlines".split()
 )
-# By the spelling alone, in code that only may give a tensor to a sink.
+# The same by spelling alone, in code that may pass a tensor to a sink.
 GIVE_NO_TENSOR_BY_SPELLING = _GIVE_NO_TENSOR | frozenset("format split join convert".split())

@@ -1,4 +1,4 @@
-"""From the operands of one torch operator to the result's kind, device, grad and dtype."""
+"""The result of a torch operator: kind, device, grad and dtype by its operands."""
 
 from __future__ import annotations
 
@@ -77,15 +77,14 @@ def _taints(cpu: Fact, grad: Fact, moved: Iterable[v.Value], parts: Sequence[v.V
     return device_taint, grad is not False and have_param_taint(parts)
 
 
-# See `result_facts`, which is asked about too many values to say where.
+# See `result_facts`; it is called for too many values to pass a place.
 _COMPANY = frozenset((Evidence(Strength.HABIT, "grad", "company-of-data", "combined with data", "", 0),))
 
 
 def rests_on(operands: Sequence[v.Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
-    """Return what the facts of a result rest on: those of the operands, as far as they say anything; and what was not
-    worked out of them, where they say nothing.
-
-    `dtype` is that of the result if it has it from the operands.
+    """The evidence for a result: the operands' evidence for its known facts; for unknown facts, their limits and
+    origins.
+    `dtype` is the result's if the operands decide it.
     """
     evidence = joined(map(evidence_in, operands))
     parts = (part for each in operands for part in members(each))
@@ -102,13 +101,12 @@ def rests_on(operands: Sequence[v.Value], cpu: Fact, grad: Fact, grad_mode: Fact
     return without(evidence, "grad") if grad is False and grad_mode is False else evidence
 
 
-_NO_OPERANDS = ("bool", "str", "Size", "dtype")  # of arithmetic, but arguments of functions
+_NO_OPERANDS = ("bool", "str", "Size", "dtype")  # arguments of functions, but never operands of arithmetic
 
 
 def promoted(operands: Iterable[v.Value]) -> str | None:
-    """The dtype that torch makes of operands: complex if one of them is, or that of all that are floating point.
-
-    Integers and numbers of Python take no part. None where the operands are of several dtypes, or one is not known.
+    """The dtype of the result: complex if an operand is, else the common dtype of the floating point operands.
+    Integers and Python numbers do not count. None if the dtypes differ or one is unknown.
     """
     dtypes: set[str | None] = set()
     for each in held_in(*operands):
@@ -129,10 +127,10 @@ def promoted(operands: Iterable[v.Value]) -> str | None:
 
 
 def result_facts(operands: Sequence[v.Value], grad_mode: Fact, *, mixes: bool = False) -> tuple[Fact, Fact]:
-    """On which device a result made of the operands is, and whether it requires grad.
+    """The facts of a result: whether it is on the CPU, and whether it requires grad.
 
-    Torch's own operators refuse operands on different devices, so one that is on the CPU speaks for all; not so a
-    tensor without dimensions, which is taken to any device. What `mixes` holds all of them, each as it is.
+    torch's operators refuse operands on different devices, so one CPU operand decides; a tensor without dimensions does
+    not, as it mixes with any device. `mixes`: the result is a container of the operands, so all must agree.
     """
     known = list(_known_of(operands))
     cpus = [each.on_cpu for each in known]
@@ -144,7 +142,7 @@ def result_facts(operands: Sequence[v.Value], grad_mode: Fact, *, mixes: bool = 
 
 
 def _grad_of(known: list[_Known], operands: Sequence[v.Value], grad_mode: Fact) -> Fact:
-    # what is worked on together with data on the CPU is taken for data too
+    # the habit company-of-data: an unknown operand beside data on the CPU is data too
     is_data = any(each.leads and each.requires_grad is False and not is_integral(each.value.dtype) for each in known)
     grads = [each.requires_grad for each in known if not (is_data and _is_obscure(each.value))]
     if grad_mode is False or all(each is False for each in grads) or _is_integer_arithmetic(operands):
@@ -153,7 +151,7 @@ def _grad_of(known: list[_Known], operands: Sequence[v.Value], grad_mode: Fact) 
 
 
 class _Known(NamedTuple):
-    """A value that an operand may be, and what is known of it; one that `leads` is a tensor that is on the CPU."""
+    """A possible value of an operand with its facts; `leads`: it is a CPU tensor, which decides the result's device."""
 
     value: Any
     on_cpu: Fact
@@ -165,8 +163,8 @@ _WITHOUT_FACTS = (v.NonTensor, v.Constant, v.Symbol, v.Device, v.OtherFramework,
 
 
 def _known_of(operands: Iterable[v.Value]) -> Iterator[_Known]:
-    """Yield what each operand, or item of a list among them, may be: what is one thing or another is for sure not off
-    the CPU, and has no grad for sure."""
+    """Yield the possible values of each operand, or of its items for a list. For members of a union, "off the CPU" and
+    "requires grad" become unknown, as another member may hold."""
     waiting = list(operands)
     while waiting:
         operand = waiting.pop()
@@ -190,12 +188,12 @@ def _common(facts: list[Fact]) -> Fact:
 
 
 def _is_obscure(value: v.Value) -> bool:
-    """A parameter or attribute of which nothing is known, so that its company speaks for it; no result of a module."""
+    """True for a parameter or attribute without facts, to which the habit company-of-data applies; not for a result."""
     return tensor_facts(value) == (None, None) and are_given((value,))
 
 
 def are_given(operands: Sequence[v.Value]) -> bool:
-    """True if there is nothing in the operands but data and what the function or object was given."""
+    """True if the operands are nothing but data, and parameters or attributes."""
     for operand in operands:
         if isinstance(operand, v.Sequence) and operand.items:
             if not are_given(operand.items):
@@ -214,22 +212,21 @@ def are_given(operands: Sequence[v.Value]) -> bool:
 
 
 def _dimensions_of(operands: Sequence[v.Value]) -> Literal[0] | None:
-    """Return 0 if all that is computed number by number are numbers, or tensors without dimensions."""
+    """0 if all operands of an elementwise operator are numbers or tensors without dimensions, else None."""
     have_none = all(each.dimensions == 0 if isinstance(each, v.Tensor) else v.is_number(each) for each in operands)
     return 0 if have_none else None
 
 
 def are_numbers(operands: Sequence[v.Value]) -> bool:
-    """True if the tensors among the operands, if there are any, have no dimensions, so that their result has none."""
+    """True if there are tensors among the operands and none of them has dimensions, so that the result has none."""
     found = [value for operand in operands for value in members(operand)]
     tensors = [value for value in found if isinstance(value, (v.Tensor, v.Unknown, v.Sequence))]
     return bool(tensors) and all(isinstance(tensor, v.Tensor) and tensor.is_number for tensor in tensors)
 
 
 def _is_integer_arithmetic(operands: Sequence[v.Value]) -> bool:
-    """Integer tensors and what is not known to be a tensor: `indices + self.offset`. The unknown counts as a number.
-
-    A layer counts for no number: it has parameters.
+    """True if all tensors among the operands are integral: `indices + self.offset`.
+    An unknown operand counts as a number, but a layer does not: it has parameters.
     """
     values = [value for operand in operands for value in members(operand)]
     tensors = [value for value in values if isinstance(value, v.Tensor)]

@@ -1,4 +1,4 @@
-"""From the dotted name of a library that is not read to its value."""
+"""The value of a library's dotted name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tonumpy.engine.values.values import OtherFramework, Symbol, Value
 
 
 def symbol(name: str) -> Value:
-    """The symbol of that name; a value of another framework if it is one's."""
+    """The symbol of that name, or an OtherFramework value if the name belongs to another framework."""
     root = foreign_root(name)
     if root is not None:
         return OtherFramework(root)

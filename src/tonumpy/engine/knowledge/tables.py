@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Read when it is first asked for, and once."""
+    """The table of this name; each is read once, on first use."""
     with open(os.path.join(os.path.dirname(__file__), f"{name}.json"), encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
         return found

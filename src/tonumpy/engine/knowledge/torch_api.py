@@ -1,4 +1,4 @@
-"""Reads torch_api.json: what public functions of torch return, and what attributes of a tensor are."""
+"""Reads torch_api.json: the results of torch's public functions, and the attributes of tensors."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Result(NamedTuple):
 class Decider(NamedTuple):
     """A parameter that decides which result a call has; `position` is None where it is a keyword only.
 
-    given  what counts as given: "true" nothing but True; "value" all but False, None and a tensor (which belongs to
-           another overload); "any" anything
+    given  which arguments count: "true" only True; "value" all but False, None and a tensor (which selects another
+           overload); "any" all
     """
 
     parameter: str
@@ -68,11 +68,11 @@ class Callable(NamedTuple):
     """A function or a method; for a method, position 0 is the tensor itself.
 
     `results` has one entry for each combination of `deciders` that was seen; without deciders there is one.
-    takes      of "device", "dtype", "requires_grad" and "inplace", the keywords that are understood
-    writes     `("self",)` in a method that writes its tensor in each call
+    takes      the keywords it understands, of "device", "dtype", "requires_grad" and "inplace"
+    writes     `("self",)` for a method that always writes to its tensor
     plain_from the position from which on no tensor can be given
-    plain      the names under which none can, though some other function takes one under such a name
-    gradless   where a tensor can be given whose grad the result never takes over, by position and by name: an index
+    plain      the keywords that take no tensor here, though another function takes one by that name
+    gradless   the positions and names of tensors whose grad never reaches the result, such as an index
     may_reduce whether a result may have no dimensions, though the tensors given have some
     """
 
@@ -87,13 +87,13 @@ class Callable(NamedTuple):
     may_reduce: bool = False
 
     def takes_tensor_at(self, place: int | str) -> bool:
-        """True if a tensor can be given there: nothing in sizes, dimensions and flags brings a grad or a device."""
+        """True if that argument can be a tensor; sizes, dimensions and flags bring neither grad nor device."""
         if isinstance(place, str):
             return place not in plain_keywords() and place not in self.plain
         return self.plain_from is None or place < self.plain_from
 
     def takes_grad_at(self, place: int | str) -> bool:
-        """True if the result may require grad because a tensor that is given there does."""
+        """True if the result may require grad because that argument does."""
         return self.takes_tensor_at(place) and place not in self.gradless
 
     def results_given(self, given: frozenset[str], unknown: frozenset[str] = frozenset()) -> tuple[Result, ...]:
@@ -103,7 +103,7 @@ class Callable(NamedTuple):
 
 @cache
 def function(name: str) -> Callable | None:
-    """`torch.argmax`, `torch.nn.functional.relu`, `torch.Tensor.argmax`, and every public alias of them.
+    """The entry of a function or method, by any public name: `torch.argmax`, `torch.Tensor.argmax`.
 
     The members of distributions, properties too, are `torch.distributions.Distribution.sample` and the like: the
     tensors given are the distribution's parameters.
@@ -115,13 +115,13 @@ def function(name: str) -> Callable | None:
 
 
 def tensor_method(name: str) -> Callable | None:
-    """`argmax`, `__add__`."""
+    """The entry of a tensor's method: `argmax`, `__add__`."""
     return function(f"torch.Tensor.{name}")
 
 
 @cache
 def tensor_attribute(name: str) -> Output | None:
-    """`T`, `data`, `shape`: read without a call."""
+    """The value of a tensor's attribute that is read without a call: `T`, `data`, `shape`."""
     entry = table("torch_api")["attributes"].get(name)
     return None if entry is None else Output(*entry)
 
@@ -139,7 +139,7 @@ def plain_keywords() -> frozenset[str]:
 
 @cache
 def keeping_layout() -> frozenset[str]:
-    """The last names of the functions and methods that leave what has no layout of NumPy's without one."""
+    """The short names of functions and methods that keep a layout which NumPy lacks."""
     return frozenset(table("torch_api")["keeping_layout"]) | ACCELERATORS
 
 
@@ -149,7 +149,7 @@ class Module(NamedTuple):
     returns         what calling it returns: "tensor" or "tuple"; None where it depends or is not known
     has_parameters  whether it has parameters of its own, so that its results require grad though its inputs do not;
                     None where that depends on its arguments, or is not known
-    reduces         whether its result may have no dimensions, though what it is given has some
+    reduces         whether its result may have no dimensions though its input has some
     dtype           that of its parameters ("self"), or that of all floating point tensors given ("inputs")
     """
 
@@ -162,7 +162,7 @@ class Module(NamedTuple):
 
 @cache
 def module(name: str) -> Module | None:
-    """`torch.nn.Linear`: the classes of torch.nn that are modules."""
+    """The entry of a module class of torch.nn: `torch.nn.Linear`."""
     entry = table("torch_api")["modules"].get(name)
     return None if entry is None else Module(name, *entry)
 
@@ -181,7 +181,7 @@ def _callable(name: str, entry: dict[str, Any]) -> Callable:
     )
 
 
-# What gives as many as the tensor has rows, or as it is asked for; all samples of them have the same number.
+# The length of their result depends on the tensor or an argument, but is the same in all measured samples.
 _OF_ANY_LENGTH = frozenset("unbind unbind_copy split_with_sizes split_with_sizes_copy".split())
 
 

@@ -1,1 +1,1 @@
-"""The index of a repository: files to modules, names, definitions, and their dependencies; no values."""
+"""The index of a repository: its modules, their names and definitions, and their dependencies; no values."""

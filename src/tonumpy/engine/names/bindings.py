@@ -1,4 +1,4 @@
-"""From expressions, targets, calls and imports to the names that they read and bind, by syntax alone."""
+"""The names that expressions, targets, calls and imports read or bind, by syntax alone."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def is_name(node: ast.expr, name: str | None) -> bool:
 
 
 def is_super(node: ast.AST) -> bool:
-    """`super()`"""
+    """True for `super()`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def calls_super(method: ast.Attribute) -> bool:
-    """`super().keep`; what a constructor writes, the class knows."""
+    """True for `super().keep`, but not `super().__init__`: the class's summary covers constructors."""
     return is_super(method.value) and method.attr != "__init__"
 
 
 def names_in(node: ast.AST, known: Mapping[int, set[str]] = _NONE_KNOWN) -> set[str]:
     """The names that an expression reads, those of the lambdas and comprehensions in it included.
 
-    An attribute of `self` counts as a name of its own, `self.x`: else everything in a class would hang together.
-    `known` are those of parts of it, by their ids, which are not gone into then.
+    An attribute of `self` counts as one name, `self.x`: else all attributes of a class would depend on each other.
+    `known` are the names in subexpressions, by their ids; these are not walked.
     """
     found: set[str] = set()
     stack = [node]
@@ -103,8 +103,8 @@ def bound_names(target: ast.expr) -> Iterator[str]:
 
 
 def registered(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
-    """Return what `self.register_buffer("mean", x)` does, as the target and the value of `self.mean = x`; and
-    torchmetrics' `self.add_state("mean", default=x)`."""
+    """`self.register_buffer("mean", x)` as the target and value of `self.mean = x`; also torchmetrics'
+    `self.add_state("mean", default=x)`."""
     function, named = call.func, {each.arg: each.value for each in call.keywords}
     given = [*call.args, *(named[name] for name in _REGISTERED if name in named)]
     if not isinstance(function, ast.Attribute) or function.attr not in _REGISTERING:
@@ -120,8 +120,7 @@ _REGISTERING = ("register_buffer", "register_parameter", "add_state")
 
 
 def set_by_call(call: ast.Call) -> tuple[ast.Attribute, ast.expr] | None:
-    """Return what `setattr(a, "mean", x)` or `a.__setattr__("mean", x)` does, as the target and the value of `a.mean =
-    x`."""
+    """`setattr(a, "mean", x)` or `a.__setattr__("mean", x)` as the target and value of `a.mean = x`."""
     function, given = call.func, call.args
     if isinstance(function, ast.Attribute) and function.attr == "__setattr__":
         if len(given) == 2:
@@ -139,19 +138,19 @@ def _set(call: ast.Call, owner: ast.expr, *given: ast.expr) -> tuple[ast.Attribu
 
 
 def imports_among(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, Import]]:
-    """Return those of the import statements among them."""
+    """The names that the import statements among these bind."""
     for statement in statements:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             yield from imports_of(statement)
 
 
 def full_names(body: list[ast.stmt]) -> dict[str, str]:
-    """The full names of what a module imports absolutely, by the names that it gives them."""
+    """The full names of a module's absolute imports, by their local names."""
     return {name: each.full_name for name, each in imports_among(statements_of(body)) if not each.level}
 
 
 def in_full(path: str, names: Mapping[str, str]) -> str:
-    """A path with the full name of the import that it begins with: `numpy.isnan` for `np.isnan`."""
+    """A path with its first name replaced by the full name of its import: `numpy.isnan` for `np.isnan`."""
     root, dot, rest = path.partition(".")
     return names.get(root, "") + dot + rest
 
@@ -175,8 +174,8 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
 
 
 def given_to(names: Sequence[str], call: ast.Call, values: Sequence[_T]) -> dict[str, _T]:
-    """Return what a call gives to each of the parameters; `values` stand for its arguments, those by keyword last, and
-    may begin with one for the receiver."""
+    """The values that a call passes to each parameter. `values` are those of its arguments, keywords last, and may
+    begin with the receiver's."""
     by_position = len(values) - len(call.keywords)
     found = dict(zip(names, values[:by_position], strict=False))
     found.update({str(each.arg): value for each, value in zip(call.keywords, values[by_position:], strict=True)})
@@ -201,7 +200,7 @@ def parameters_of(scope: ast.AST) -> frozenset[str]:
 
 
 def words_of_chain(node: ast.expr) -> Iterator[str]:
-    """Return what a chain calls the thing that it begins with: `target`, `batch.target`, `batch["target"]`."""
+    """The names and literal keys in a chain, outermost first: `target` and `batch` in `batch["target"].cpu()`."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Attribute):
             yield node.attr
@@ -222,7 +221,7 @@ def decorator_names(node: FunctionNode | ast.Lambda | ast.ClassDef) -> set[str]:
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
-    """Return those by position, and behind them those by name."""
+    """The arguments of a call, first the positional ones, then the keywords."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 

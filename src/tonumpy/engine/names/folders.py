@@ -1,4 +1,4 @@
-"""From the first part of a dotted name to the folders of a repository that hold it. No file is read."""
+"""Finds the folders of a repository that contain a package or module. No file is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tonumpy.engine.names.reads import ABSENT, Reads, digest_of, kind_of
 from tonumpy.text.reading import MAX_BYTES as NO_LIMIT
 
 MAX_BYTES = 400_000  # a larger module is generated code or data; it is not followed into
-MAX_NEIGHBOURS = 30  # of the modules in a folder, that are asked what frameworks are spoken there
+MAX_NEIGHBOURS = 30  # how many modules of a folder are searched for frameworks
 MAX_ANCESTORS = 7
 SOURCE_FOLDERS = ("src", "lib")  # which many put on the path
 
@@ -19,23 +19,23 @@ class Roots(NamedTuple):
     """Where the first part of a dotted name is found."""
 
     holding: tuple[str, ...]  # the folders that hold it as a module or package
-    of_folders: tuple[str, ...]  # where it holds no Python itself, as `src` may: no module without a further part
+    of_folders: tuple[str, ...]  # those with a folder of that name without Python files: only submodules are found
 
 
 def files_of_module(path: str, *, is_folder: bool = True) -> list[str]:
-    """Where the module at a path may be, in order; a path that ends with `.pyi` is that of a stub."""
+    """The files that may hold the module at a path, in order; a path that ends with `.pyi` is a stub's."""
     if path.endswith(".pyi"):
         return [path]
     return [*([os.path.join(path, "__init__.py")] if is_folder else []), f"{path}.py", f"{path}.ipynb"]
 
 
 def most_bytes(filename: str) -> int:
-    """How large a file may be that is followed into; the outputs of a notebook may be large."""
+    """The size limit of a file that is followed; none for a notebook, whose outputs may be large."""
     return NO_LIMIT if filename.endswith(".ipynb") else MAX_BYTES
 
 
 def names_in(folder: str) -> list[str]:
-    """The names of the modules in a folder, sorted; none where it is no folder, or one that cannot be read."""
+    """The sorted names of the modules in a folder; empty if it is no readable folder."""
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     except OSError:
@@ -47,7 +47,7 @@ def digest_of_names(folder: str) -> str:
 
 
 class Folders:
-    """The disk, asked anew each time; `reads` records it."""
+    """Uncached queries to the disk, recorded in `reads`."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -72,7 +72,7 @@ class Folders:
         return names_in(folder)
 
     def neighbours(self, folder: str) -> list[str]:
-        """The modules in a folder that are asked what frameworks are spoken there."""
+        """The modules of a folder that are searched for frameworks: at most MAX_NEIGHBOURS."""
         return [os.path.join(folder, name) for name in self.names_in(folder)[:MAX_NEIGHBOURS]]
 
     def is_package(self, folder: str) -> bool:
@@ -89,7 +89,7 @@ class Folders:
         return bool(self.names_in(path))
 
     def above(self, folder: str) -> Iterator[str]:
-        """A folder and those above it, up to that of the repository."""
+        """A folder and its parents, up to the top of the repository."""
         current = os.path.abspath(folder)
         for _ in range(MAX_ANCESTORS):
             yield current
@@ -99,7 +99,7 @@ class Folders:
             current = parent
 
     def searched(self, folder: str) -> list[str]:
-        """Return those in which an import of a file in this folder may find its module."""
+        """The folders in which an import in this folder may find its module."""
         found = []
         for base in self.above(folder):
             found += [base, *(os.path.join(base, name) for name in SOURCE_FOLDERS)]
@@ -108,7 +108,7 @@ class Folders:
     def roots(self, root: str, folder: str) -> Roots:
         """The folders above the file (or their `src` or `lib`) that hold the package or module `root`, nearest first.
 
-        What lies in a package is called after it: `garage` is not what `tests/garage` is in the package `tests`.
+        Folders that are packages come last: `tests/garage` in the package `tests` is `tests.garage`, not `garage`.
         """
         holding: list[str] = []
         of_folders: list[str] = []

@@ -1,4 +1,4 @@
-"""From a module's text to the array frameworks that it imports or names."""
+"""The array frameworks that a module's text imports or names."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tonumpy.text.uncommented import uncommented
 
 
 class Neighbours(Protocol):
-    """The modules beside it; project.py answers."""
+    """The modules in the same folder; implemented in project.py."""
 
     def roots_around(self, folder: str) -> frozenset[str]: ...
 
 
-# Roots of packages whose values have a `.numpy()` that is right as it stands, or that mimic torch's API.
-# oneflow says what torch says, but its `numpy()` copies from any device and does not mind grad (framework/tensor.py in
+# Roots of packages whose values have a `.numpy()` that needs no chain, or that mimic torch's API.
+# oneflow has torch's API, but its `numpy()` copies from any device and ignores grad (framework/tensor.py in
 # github.com/Oneflow-Inc/oneflow), so it counts as foreign too. EagerPy wraps other frameworks' tensors, and its
 # `numpy()` detaches and moves them itself (tensor/pytorch.py in github.com/jonasrauber/eagerpy); that of Deep Lake
 # reads what is stored (https://docs.deeplake.ai). So do PyKaldi's matrices (https://pykaldi.github.io), ncnn's
@@ -33,7 +33,7 @@ FOREIGN = frozenset(
     " theano chainer dask polars pyarrow pyspark mlx sonnet trax t5x treex numpyro onnxruntime onnx_ir onnxscript tvm"
     " warp open3d eagerpy deeplake kaldi ncnn ants drjit mitsuba cumm".split()
 )
-# Of these, the ones whose values carry `.numpy()`: only they make an unknown receiver doubtful. Most modules that
+# Those of FOREIGN whose values have `.numpy()`: only they make an unknown receiver doubtful. Most modules that
 # import open3d use its older half, which has none, and those that import PyKaldi or ncnn do so for one function.
 _RIVALS = FOREIGN - frozenset(
     "onnxruntime polars pyarrow pyspark dask cupy numpyro theano chainer brax optax open3d kaldi ncnn".split()
@@ -64,7 +64,7 @@ _BUILT_ON_MMENGINE = frozenset(
 # (docs/en/compatibility.md in github.com/open-mmlab/mmcv).
 _BEFORE_MMENGINE = r"mmcv\.(?:runner|parallel)\b|\bmm\w+\.core\b"
 
-# Without `^` in front, which would take ten times as long: the search can then jump from one keyword to the next.
+# A leading `^` would take ten times as long: without it the search jumps from keyword to keyword.
 _IMPORTS = (
     re.compile(r"import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*(?:as[ \t]+\w+[ \t]*)?,[ \t]*[A-Za-z_][\w.]*)*)"),
     re.compile(r"from[ \t]+([A-Za-z_]\w*)"),
@@ -74,20 +74,20 @@ _IMPORTS = (
 IMPORTING = frozenset(("importorskip", "import_module", "_safe_import"))
 _CALLS = r"""import(?:orskip|_module|__|)\([ \t]*["']([A-Za-z_]\w*)"""
 _NAME_IN_TORCH = r"\btorch\.\w"
-# Those that are spoken of most; the names of some others are words of plain English (`warp`, `ants`).
+# The most frequent ones; some other names are English words (`warp`, `ants`).
 _OTHERS_NAMED = r"\b(?:tf|jax|jnp)\b|tensorflow|keras|paddle|mxnet|mindspore|tinygrad"
 _TORCH = r"torch|pytorch_lightning|lightning|pyro|gpytorch|botorch|fastai|timm|kornia|monai|accelerate"
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """True if nothing but blanks stands before a place in its line; no line is gone through twice for two places."""
+    """True if only blanks precede a position in its line."""
     while at and text[at - 1] in " \t":
         at -= 1
     return not at or text[at - 1] == "\n"
 
 
 def imported_roots(text: str) -> frozenset[str]:
-    """The first names of everything that a text imports absolutely, at whatever depth."""
+    """The root names of all absolute imports in a text, at any depth."""
     said = (
         name.split()[0].partition(".")[0]
         for keyword in _IMPORTS
@@ -99,23 +99,23 @@ def imported_roots(text: str) -> frozenset[str]:
 
 
 def roots_in(data: bytes) -> frozenset[str]:
-    """Return those of a file, whatever its encoding."""
+    """The imported roots of a file in any encoding."""
     return imported_roots(data.decode("latin-1"))
 
 
 def imports_torch(roots: frozenset[str]) -> bool:
-    """True if torch, or a library that is named after it, is among the imported roots."""
+    """True if torch or a library built on it is among the imported roots."""
     return any(re.match(_TORCH, root) for root in roots)
 
 
 def names_torch_alone(text: str) -> bool:
-    """True if something in torch is named, and no other framework; nor is torch the name of something else."""
+    """True if the text names a member of torch (`torch.x`), no other framework, and does not bind `torch` by `as`."""
     names_torch = re.search(_NAME_IN_TORCH, text) is not None and " as torch" not in text
     return names_torch and re.search(_OTHERS_NAMED, text) is None
 
 
 def has_rivals(roots: frozenset[str]) -> bool:
-    """True if another framework is imported whose values have a `numpy()` too."""
+    """True if another framework is imported whose values have `numpy()` too."""
     return bool(roots & _RIVALS)
 
 
@@ -125,12 +125,12 @@ def only_torch_says(roots: frozenset[str]) -> bool:
 
 
 def shared_words(roots: frozenset[str]) -> frozenset[str]:
-    """The words of torch that the values of another imported framework have too."""
+    """The torch method names that values of another imported framework have too."""
     return frozenset[str]().union(*(_SHARED_WORDS[root] for root in roots & _SHARED_WORDS.keys()))
 
 
 def hands_out_wrappers(roots: frozenset[str], text: str) -> bool:
-    """True if a library is imported whose results may be meant where a tensor would be moved or detached."""
+    """True if an imported library returns objects with `cpu`, `cuda`, `detach` and `numpy` of their own."""
     if roots & _HAND_OUT_WRAPPERS:
         return True
     return bool(roots & _BUILT_ON_MMENGINE) and re.search(_BEFORE_MMENGINE, text) is None
@@ -143,7 +143,7 @@ def foreign_root(name: str) -> str | None:
 
 
 class Frameworks:
-    """Which array frameworks a module speaks of, by itself or by those beside it; each answer is worked out once."""
+    """The array frameworks that a module, or its neighbours, import or name; each query is computed once."""
 
     def __init__(self, source: Source, neighbours: Neighbours) -> None:
         self._source = source
@@ -152,40 +152,40 @@ class Frameworks:
     @cached_property
     def roots(self) -> frozenset[str]:
         roots = imported_roots(self._source.text)
-        # An example in a docstring imports nothing; to see that counts only where a rival would be imported.
+        # An example in a docstring imports nothing; stripping docstrings pays only if a rival seems imported.
         return imported_roots(uncommented(self._source.text)) if has_rivals(roots) else roots
 
     @cached_property
     def speaks_of_torch(self) -> bool:
-        """True if it imports torch, or names what is in it all the same: after a star import, or in a docstring.
-
-        One that names another framework as well, and imports neither, may be given the values of both.
+        """True if it imports torch, or names a member of it without an import: after a star import, or in a docstring.
+        A module that names another framework too, and imports neither, may receive values of both.
         """
         return imports_torch(self.roots) or (not self.has_rivals and names_torch_alone(self._source.text))
 
     @cached_property
     def names_torch(self) -> bool:
-        """True if it imports torch, or its code names it otherwise, not only a docstring."""
+        """True if it imports torch, or its code, not only a docstring, names it."""
         return imports_torch(self.roots) or "torch" in uncommented(self._source.text)
 
     @cached_property
     def has_rivals(self) -> bool:
-        """True if another framework's values may be about that have a `numpy()`."""
+        """True if values of another framework with `numpy()` may occur."""
         return has_rivals(self.roots)
 
     @cached_property
     def only_torch_says(self) -> bool:
-        """True if the words of torch prove a tensor; a module without a framework speaks its neighbours' words."""
+        """True if torch's method names prove a tensor; for a module without a framework its neighbours' imports
+        decide."""
         if self.speaks_of_torch or not only_torch_says(self.roots):
             return only_torch_says(self.roots)
         return only_torch_says(self._neighbours.roots_around(folder_of(self._source.filename)))
 
     @cached_property
     def shared_words(self) -> frozenset[str]:
-        """The words of torch that the values of another framework that is imported have too."""
+        """The torch method names that values of another imported framework have too."""
         return shared_words(self.roots)
 
     @cached_property
     def hands_out_wrappers(self) -> bool:
-        """True if results of a library may be about that have a `cpu`, a `detach` and a `numpy` too."""
+        """True if library objects with `cpu`, `detach` and `numpy` may occur."""
         return hands_out_wrappers(self.roots, self._source.text)

@@ -15,7 +15,7 @@ class Memo:
         self._known: dict[Hashable, Any] = {}
 
     def of(self, key: Hashable, work: Callable[..., _T], *arguments: object) -> _T:
-        """The result of `work(*arguments)`, which nothing but the key decides."""
+        """The result of `work(*arguments)`; the key must determine it."""
         if key not in self._known:
             self._known[key] = work(*arguments)
         found: _T = self._known[key]

@@ -24,7 +24,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 class Modules(Protocol):
-    """The repository that a module belongs to; project.py answers."""
+    """The repository that a module belongs to; implemented in project.py."""
 
     def module_at(self, path: str) -> Module | None: ...
     def find(self, dotted: str, folder: str) -> Module | None: ...
@@ -40,7 +40,7 @@ class Modules(Protocol):
 class Module:
     """The tree, what is derived from it, and four parts: `words`, `names`, `use` and `frameworks`.
 
-    No part refers back to it, so that it goes as soon as the project drops it: nobody collects garbage during a run.
+    No part refers back to it, so that it is freed when the project drops it: the garbage collector is off during a run.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Module:
         self.promises = promises  # those that hold where this module is checked
         self.sinks = sinks  # the same
         self.disabled_habits = disabled_habits  # those that are not believed where this module is checked
-        self.tells_origins = False  # whether somebody asks for the line behind each fact
+        self.tells_origins = False  # whether `tonumpy why` needs the line behind each fact
         self.filename = source.filename
         self.project = project
         self._derived = Memo()
@@ -66,7 +66,7 @@ class Module:
 
     @classmethod
     def namespace(cls, folder: str, project: Modules) -> Module:
-        """A folder without __init__.py: binds nothing, but has submodules."""
+        """The module of a folder without __init__.py: it binds nothing, but has submodules."""
         return cls(Source.from_text("", os.path.join(folder, "__init__.py")), project)
 
     @cached_property
@@ -91,11 +91,11 @@ class Module:
 
     @cached_property
     def conftests(self) -> tuple[Module, ...]:
-        """Return what pytest imports for it if it holds tests, the nearest first."""
+        """The conftest modules that pytest imports for a test module here, nearest first."""
         return tuple(self.project.modules_above("conftest", self.folder))
 
     def derived(self, work: Callable[[_Node], _T], node: _Node) -> _T:
-        """Return what `work` makes of a node of this module's tree alone: worked out once for all files."""
+        """The result of `work(node)`, computed once for all files; it must depend on nothing but the node."""
         return self._derived.of((work, id(node)), work, node)
 
     def submodule(self, name: str) -> Module | None:

@@ -1,4 +1,4 @@
-"""From the body of a module to the names it binds and exports, and to functions that write its variables."""
+"""The names that a module's body binds, and the functions that write its variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GLOBAL = r"global\s"
 
 
 def tree_of(source: Source) -> ast.Module:
-    """Empty where the text cannot be parsed: the module's own check reports it."""
+    """The tree of a source; empty if it cannot be parsed, which the module's own check reports."""
     try:
         return source.tree
     except SourceError:
@@ -40,7 +40,7 @@ class Names:
 
     @cached_property
     def bindings(self) -> dict[str, list[ast.stmt | Import]]:
-        """Everything that binds a name in the module's own body, in order; `*` holds its star imports."""
+        """The statements and imports in the module's own body that bind each name, in order; `*` holds star imports."""
         found: dict[str, list[ast.stmt | Import]] = {}
         meant = _meant_at_type_checking(self._tree.body)
         for statement in statements_of(self._tree.body):
@@ -58,17 +58,17 @@ class Names:
 
     @property
     def imports_in_functions(self) -> dict[str, Import]:
-        """Return what functions import, by the name that it gets there; the last one counts."""
+        """The imports inside functions, by the name that they bind; the last one counts."""
         return self._memo.of(_imports_in_functions, _imports_in_functions, self._tree, self._source)
 
     @property
     def global_writers(self) -> dict[str, list[tuple[ast.AST, ...]]]:
-        """The functions that declare a name global, each as the scopes around it and itself, by that name."""
+        """The functions that declare a name global, by that name; each as its enclosing scopes and itself."""
         return self._memo.of(_global_writers, _global_writers, self._tree, self._source)
 
     @cached_property
     def unconditional(self) -> frozenset[int]:
-        """The ids of the statements that always run, and once: neither in a branch nor in a loop."""
+        """The ids of the statements that run exactly once: neither in a branch nor in a loop."""
         return frozenset(map(id, self._tree.body))
 
 
@@ -88,7 +88,7 @@ def _global_writers(tree: ast.Module, source: Source) -> dict[str, list[tuple[as
 
 
 def _all_statements(body: list[ast.stmt], rows: list[int]) -> Iterator[ast.stmt]:
-    """Return those of the functions and classes in a body, too, that span one of the rows."""
+    """The statements of a body, and of its functions and classes that span one of the rows."""
     for statement in statements_of(body):
         yield statement
         if isinstance(statement, SCOPES) and spans_any(statement, rows):
@@ -107,8 +107,8 @@ def _collect_global_writers(
 
 
 def _meant_at_type_checking(body: list[ast.stmt]) -> dict[int, frozenset[str]]:
-    """`if TYPE_CHECKING: import torch` and `else: torch = LazyModule("torch")`: the names that are imported for type
-    checkers are what is said there; by the ids of the statements that put something in their place at run time."""
+    """The names that `if TYPE_CHECKING: import torch` imports, by the ids of the statements in its `else`, such as
+    `torch = LazyModule("torch")`: the import tells what these bind."""
     found: dict[int, frozenset[str]] = {}
     for statement in body:
         if isinstance(statement, ast.If) and statement.orelse and last_name(statement.test) == "TYPE_CHECKING":

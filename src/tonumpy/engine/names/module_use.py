@@ -1,4 +1,4 @@
-"""From a module to who runs it: a test runner, a user who starts it as a script, or other modules that import it."""
+"""How a module is used: run by a test runner, started as a script, or imported by other modules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 
 class Packages(Protocol):
-    """The folder of a module; project.py answers."""
+    """The folder of a module; implemented in project.py."""
 
     def is_package(self, folder: str) -> bool: ...
 
 
 _MAIN_GUARD = r"\nif\s+(?:\(\s*)?__name__\s*=="
-_PRINTS = r"(?m)^print\("  # in no branch: a library prints where something is missing
+_PRINTS = r"(?m)^print\("  # at the top level; a library prints in a branch, if something is missing
 _READS_COMMAND_LINE = r"\n\w[^\n]*\bparse(_known)?_args\("
 
 
@@ -36,13 +36,13 @@ class Use:
 
     @cached_property
     def is_test(self) -> bool:
-        """Nobody imports the module of a test but the test runner."""
+        """True if the file is named like a test, which only the test runner imports."""
         name = os.path.basename(self._source.filename)
         return (name.startswith("test_") and name.endswith(".py")) or name.endswith("_test.py")
 
     @cached_property
     def holds_tests(self) -> bool:
-        """True if a runner of tests calls its functions; a program that evaluates a model may be called a test too."""
+        """True if a test runner calls its functions; a script that evaluates a model may be named like a test too."""
         return self.is_test and (self.names_runner or (self.defines_tests and not self.is_script))
 
     @cached_property
@@ -59,7 +59,7 @@ class Use:
 
     @cached_property
     def names_around(self) -> tuple[str, ...]:
-        """The module's own name, and those of the packages that it is in."""
+        """The module's own name and those of its packages, innermost first."""
         names = [os.path.splitext(os.path.basename(self._source.filename))[0]]
         folder = folder_of(self._source.filename)
         while self._packages.is_package(folder):
@@ -69,10 +69,9 @@ class Use:
 
     @cached_property
     def is_script(self) -> bool:
-        """Run as a program, so that the calls of its functions are all in sight. So is a notebook.
-
-        A program without a guard shows itself by what importing it would do: read the command line, train a model,
-        print, or call one of its own functions for its effect alone.
+        """True for a program or notebook, which alone calls its functions.
+        A program without a guard is recognized by the effects of its import: it would read the command line, train a
+        model, print, or call one of its own functions for its effect.
         """
         if self._source.cell_rows is not None or self.has_main_guard:
             return True
@@ -99,5 +98,5 @@ class Use:
 
 
 def folder_of(filename: str) -> str:
-    """Absolute, so that each module has one path however it was come by."""
+    """The absolute folder of a file, so that each module has one path."""
     return os.path.dirname(os.path.abspath(filename))

@@ -1,4 +1,4 @@
-"""From a module's text to what it mentions (grad, grad mode, devices, dtypes), before anything is parsed."""
+"""The words that a module's text mentions (grad, devices, Variable), found without parsing."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from functools import cached_property
 
 from tonumpy.text.uncommented import uncommented
 
-# Of a text in small letters; no branch begins with an assertion, so that the search can jump to their first letters.
+# For lowercase text; no branch begins with an assertion, so that the search can jump to first letters.
 _OTHER_DEVICES = r"""device(?!["']?\s*[:=(]\s*["']cpu)|cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b"""
 _SINCE_TENSORS_ARE_VARIABLES = r"\btorch\.tensor\(|\bno_grad\(|\btorch\.device\("  # torch 0.4
 
 
 def names_other_devices(text: str) -> bool:
-    """True if code names any device but the CPU; a comment or a docstring may."""
+    """True if code names any device but the CPU; comments and docstrings do not count."""
     return _names_other_devices(text) and _names_other_devices(uncommented(text))
 
 
 def _names_other_devices(text: str) -> bool:
-    return "cuda" in text or re.search(_OTHER_DEVICES, text.lower()) is not None  # the word is found far sooner
+    return "cuda" in text or re.search(_OTHER_DEVICES, text.lower()) is not None  # a plain word is found much faster
 
 
 class Words:
@@ -29,7 +29,7 @@ class Words:
 
     @cached_property
     def _code(self) -> str:
-        """Asked only where the text holds the word already: to look into that is far quicker than to make it."""
+        """The text without comments; computed only if the text contains the word, which is much faster to search."""
         return uncommented(self._text)
 
     def _says(self, *words: str) -> bool:
@@ -40,7 +40,8 @@ class Words:
 
     @cached_property
     def names_other_devices(self) -> bool:
-        """True if it names any device but the CPU, be it by the default type of tensors, as before torch 0.4."""
+        """True if it names any device but the CPU, or may select one by the default tensor type, as before torch
+        0.4."""
         return self.speaks_of_variables or (_names_other_devices(self._text) and _names_other_devices(self._code))
 
     @cached_property
@@ -54,5 +55,5 @@ class Words:
 
     @cached_property
     def makes_graphs_of_gradients(self) -> bool:
-        """True if `create_graph=True` asks somewhere for gradients that have a graph of their own."""
+        """True if `create_graph` is named: gradients may require grad themselves."""
         return self._says("create_graph")

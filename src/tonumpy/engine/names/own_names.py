@@ -1,7 +1,6 @@
-"""The functions that the settings speak of, by where modules of the repository bind them, under whatever names.
-
-A name is followed from import to import, up to where it is defined; no module needs to define it, since it may be
-compiled or registered at run time.
+"""The functions named in the settings, resolved to the modules of the repository that bind them, by any name.
+A name is followed through imports to its definition; none is needed, since the function may be compiled or registered
+at run time.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from tonumpy.engine.names.bindings import Import
 from tonumpy.engine.names.module import Module
 from tonumpy.text.names import path_of
 
-Place = tuple[Module, str]  # a module, and what it binds there: `load`, `Reader.read`
+Place = tuple[Module, str]  # a module, and a name in it: `load`, `Reader.read`
 
 _MAX_STEPS = 8  # from the name that a module reads to where it is defined
 
 
 class OwnNames:
-    """The full names in the settings of one file, and the places where the repository binds what they name."""
+    """The full names in the settings of one file, and the places where the repository binds these functions."""
 
     def __init__(self, functions: Iterable[str], module: Module) -> None:
         self._functions = frozenset(functions)
         self._places: dict[tuple[str, str], str] = {}
         self._known: dict[tuple[str, str], str | None] = {}
-        self.synonyms: dict[str, str] = {}  # by other full names of the functions, which their packages show
+        self.synonyms: dict[str, str] = {}  # the functions by other full names that their packages give them
         for function in self._functions:
             places = list(_from_package(module, function.split(".")))
             package = function[: -len(places[0][1]) - 1] if places else ""
@@ -33,13 +32,13 @@ class OwnNames:
                 self._places[holder.filename, name] = function
                 if holder is places[0][0]:
                     self.synonyms[f"{package}.{name}"] = function
-                for count in range(1, name.count(".") + 1):  # what has the function may be as little in sight
+                for count in range(1, name.count(".") + 1):  # its class may be defined outside the repository too
                     outer = name.rsplit(".", count)[0]
                     self._places.setdefault((holder.filename, outer), f"{package}.{outer}")
 
     def at(self, module: Module, name: str) -> str | None:
-        """Return the full name of what a module binds, `load` or `Reader.read`, or of what holds a function that the
-        settings name; None where they do not speak of it."""
+        """The full name of a function in the settings, or of its class, that a module binds as `load` or `Reader.read`;
+        None if the settings name neither."""
         key = module.filename, name
         if key not in self._known:
             places = _followed(module, name.split("."))
@@ -48,7 +47,7 @@ class OwnNames:
         return self._known[key]
 
     def meant(self, module: Module, path: str) -> str | None:
-        """Return the function of the settings that a module calls by a path, such as `viz.show`."""
+        """The function in the settings that a module calls by a path such as `viz.show`."""
         root, *rest = path.split(".")
         named = (each for each in _imports(module, root) if not each.level)
         full = (".".join((each.full_name, *rest)) for each in named)
@@ -57,7 +56,7 @@ class OwnNames:
 
 
 def _from_package(module: Module, parts: list[str]) -> Iterator[Place]:
-    """Yield where the repository binds a function by its full name."""
+    """Yield the places where the repository binds a function, given its full name."""
     for count in range(len(parts) - 1, 0, -1):
         holder = module.project.find(".".join(parts[:count]), module.folder)
         if holder is not None:
@@ -66,7 +65,7 @@ def _from_package(module: Module, parts: list[str]) -> Iterator[Place]:
 
 
 def _followed(module: Module, parts: list[str]) -> Iterator[Place]:
-    """Yield the module that binds a name, and those that it is imported from in turn, with what it is there."""
+    """Yield the module that binds a name, and in turn each module that it is imported from, with its name there."""
     for _ in range(_MAX_STEPS):
         yield module, ".".join(parts)
         found = _next(module, parts)
@@ -89,14 +88,14 @@ def _next(module: Module, parts: list[str]) -> tuple[Module, list[str]] | None:
         return None if place is None else (place[0], place[1].split("."))
     holder, inside = module.resolve(imported), [*filter(None, (imported.name,)), *rest]
     above = imported.module.split(".") if imported.module else []
-    while holder is None and above:  # `._c` may be compiled: what is asked for is in it, and it in the package
+    while holder is None and above:  # `._c` may be a compiled module of the package
         inside.insert(0, above.pop())
         holder = module.resolve(imported._replace(module=".".join(above)))
     return None if holder is None or not inside else (holder, inside)
 
 
 def _imports(module: Module, name: str) -> list[Import]:
-    """Return the imports that may bind a name: in the body, in a function, in a stub beside it, or of all names."""
+    """The imports that may bind a name: in the body, in a function, in a stub beside the module, or by `*`."""
     bound, within = module.names.bindings.get(name, ()), module.names.imports_in_functions
     found = [each for each in (*bound, *([within[name]] if name in within else [])) if isinstance(each, Import)]
     if found or bound:
@@ -108,7 +107,7 @@ def _imports(module: Module, name: str) -> list[Import]:
 
 
 def _alias(binding: ast.stmt | Import, name: str) -> str | None:
-    """Return the path in `load = _io.read`."""
+    """The path `_io.read` in `load = _io.read`."""
     match binding:
         case ast.Assign([ast.Name()], value):
             path = path_of(value)

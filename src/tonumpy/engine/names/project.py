@@ -1,4 +1,4 @@
-"""From dotted names and paths to modules of a repository; each file is read at most once."""
+"""Finds modules of a repository by dotted name or path; each file is read at most once."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from tonumpy.findings import SourceError
 from tonumpy.text.reading import read_regular
 from tonumpy.text.sources import source_of
 
-MAX_KEPT = 1_500_000  # characters of text that a process keeps parsed; a third of it: 22 MB less, and a third more time
-_UNPARSED = 20  # times as many are kept of what is not parsed
+MAX_KEPT = 1_500_000  # characters of parsed text that a process keeps; a third of it: 22 MB less, a third more time
+_UNPARSED = 20  # times as many characters of unparsed modules are kept
 MAX_ROOTS = 10_000
 
 _NEVER_OURS = frozenset(sys.stdlib_module_names) | FOREIGN | frozenset(("torch", "numpy", "torchvision", "torchaudio"))
 
 
 def is_of_library(root: str) -> bool:
-    """True if the first part of a dotted name is a well-known library's, whatever a repository may call so too."""
+    """True if the root of a dotted name is a well-known library's, even if the repository has a module of that name."""
     return root in _NEVER_OURS
 
 
 def path_of_module(filename: str) -> str:
-    """The absolute path without its suffix; of a package, its folder."""
+    """The absolute path of a module without its suffix; for a package, its folder."""
     path = os.path.abspath(filename)
     folder, name = os.path.split(path)
     return folder if name == "__init__.py" else os.path.splitext(path)[0]
 
 
 class Project:
-    """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts,
-    so the facts found for one file do not depend on the files checked before it.
+    """The modules that have been read so far. One object serves all files of a run; it holds trees, never facts, so
+    that the facts of one file do not depend on the files checked before it.
     """
 
     def __init__(self, *, records: bool = False) -> None:
-        """With `records`, `read_set` tells what the file at hand has read."""
+        """With `records`, `read_set` returns what the current file has read."""
         self.reads = Reads(records=records)
         self._folders = Folders(self.reads)
         self._modules: dict[str, Module | None] = {}
@@ -51,13 +51,12 @@ class Project:
         self._packages: dict[str, bool] = {}  # the folders, and whether they are packages
         self._above: dict[str, tuple[str, ...]] = {}  # the folders, and those above them in the repository
         self.repositories = Repositories(self.reads)
-        self.at_hand: dict[str, Module] = {}  # the module that is checked, by its path: the same for who imports it
-        self.followed = Followed()  # the modules that the file at hand has asked for
+        self.at_hand: dict[str, Module] = {}  # the module under check, by its path: importers share it
+        self.followed = Followed()  # the modules that the current file used
 
     def module_at(self, path: str) -> Module | None:
-        """The module at a path without its `.py`, the package in that folder, or the stub whose path ends with `.pyi`;
-        None too where the query at hand has asked for so much that no more is followed, whether it was read before or
-        not."""
+        """The module at a path without its `.py`, the package in that folder, or the stub whose path ends with `.pyi`.
+        None also if the current query's budget is used up, whether the module was read before or not."""
         if path in self.at_hand:
             return self.at_hand[path]
         if not self.followed.may_follow(path):
@@ -72,11 +71,11 @@ class Project:
         return module
 
     def read_set(self) -> ReadSet | None:
-        """Return what the file at hand has read of the disk; None if nothing may rest on it."""
+        """The disk reads of the current file; None if a result must not be cached by them."""
         return self.reads.taken()
 
     def begin_file(self) -> None:
-        """Drop what has not been used for longest. Only between two files: within one, a module keeps its identity."""
+        """Drop the least recently used modules. Only between two files: within one, a module keeps its identity."""
         self.at_hand.clear()
         self.followed.begin_file()
         kept = 0
@@ -99,7 +98,7 @@ class Project:
         return Module.namespace(path, self) if self._folders.is_folder(path) else None
 
     def _load(self, filename: str) -> bytes:
-        """OSError where there is no such file, or it is too large to be followed into."""
+        """Read a file; OSError if there is none, or it is too large to be followed."""
         try:
             data = read_regular(filename, most_bytes(filename))
         except OSError:
@@ -110,7 +109,7 @@ class Project:
         return data
 
     def roots_around(self, folder: str) -> frozenset[str]:
-        """Return what the modules of a folder import, so far as a few of them show it."""
+        """The imported roots of the first modules of a folder (MAX_NEIGHBOURS)."""
         if folder in self._roots_around:
             self.reads.repeat(("around", folder))
         else:
@@ -164,4 +163,4 @@ class Project:
 
 
 def _length(module: Module) -> int:
-    return len(module.source.text) + 500  # an empty one is kept, too
+    return len(module.source.text) + 500  # an empty module has a cost too

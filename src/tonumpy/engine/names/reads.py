@@ -1,7 +1,7 @@
-"""The read set of a file: what its check read of the disk, and the state of each path then. It is the key of the cache.
+"""The read set of a file: the paths that its check read, with the state of each; it is the cache's key.
 
-Equal text, settings and states give equal findings. A state is the digest of a file that was read, what there is at a
-path that was only looked for, or the digest of the names of the modules in a folder.
+Equal text, settings and states give equal findings. A state is the digest of a file that was read, the kind of a path
+that was only looked for, or the digest of the names of the modules in a folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ABSENT = ""
 
 
 class NameSearch(NamedTuple):
-    """A question to a repository, by its top folder: in which of its files does a name stand, by a pattern?"""
+    """A search in a repository, given by its top folder, for the files in which a name occurs in a pattern."""
 
     top: str
     name: str
@@ -30,7 +30,7 @@ class NameSearch(NamedTuple):
 
 
 class ReadSet(NamedTuple):
-    """All that the findings of one file rest on beside its own text."""
+    """All inputs of the findings of one file other than its own text."""
 
     states: States
     searches: dict[NameSearch, list[str]]
@@ -39,8 +39,8 @@ class ReadSet(NamedTuple):
 class Reads:
     """Records what is read for the current file.
 
-    What is worked out once for all files is read once and counts for each file that asks: `during` keeps what its work
-    read under a key, and `repeat` counts it again. Nothing is recorded unless `records`.
+    Work that is shared by several files reads once but counts for each: `during` stores the reads of its work under a
+    key, and `repeat` adds them to the current file. Nothing is recorded unless `records`.
     """
 
     def __init__(self, *, records: bool = False) -> None:
@@ -50,12 +50,12 @@ class Reads:
         self._is_torn = False
 
     def begin_file(self) -> None:
-        """Forget what former files have read."""
+        """Reset the reads for the next file."""
         self._now, self._is_torn = ReadSet({}, {}), False
 
     def taken(self) -> ReadSet | None:
-        """Return what the current file has read; None if it was changed meanwhile, or if an answer rests on Python's
-        limit of recursion, and so on how deep the stack was."""
+        """The reads of the current file; None if a path changed meanwhile, or if a result depends on Python's recursion
+        limit, and so on the depth of the stack."""
         return None if self._is_torn or any(is_cut(path) for _, path in self._now.states) else self._now
 
     def note(self, kind: Kind, path: str, state: str) -> None:
@@ -67,7 +67,7 @@ class Reads:
             self._now.searches[search] = found
 
     def during(self, key: Hashable, work: Callable[..., _T], *arguments: object) -> _T:
-        """The result of `work`; what it reads is kept under the key."""
+        """The result of `work`; its reads are stored under the key."""
         if not self.records:
             return work(*arguments)
         outer, self._now = self._now, ReadSet({}, {})
@@ -78,7 +78,7 @@ class Reads:
             self.repeat(key)
 
     def repeat(self, key: Hashable) -> None:
-        """Count what was read under the key for the current file too."""
+        """Add the reads stored under the key to the current file."""
         if self.records and key in self._known:
             states, searches = self._known[key]
             for (kind, path), state in states.items():
@@ -91,7 +91,7 @@ def kind_of(path: str) -> str:
 
 
 def blake2b() -> type[_blake2.blake2b]:
-    """hashlib's own, without hashlib, which loads OpenSSL: 5 ms; not loaded where nothing is kept."""
+    """hashlib's blake2b without importing hashlib, which loads OpenSSL (5 ms); imported only if the cache is used."""
     try:
         from _blake2 import blake2b
     except ImportError:
@@ -100,7 +100,7 @@ def blake2b() -> type[_blake2.blake2b]:
 
 
 def digest_of(parts: Iterable[bytes]) -> str:
-    """One digest for the sequence of the parts: where one ends and the next begins counts."""
+    """The digest of a sequence of parts, including their boundaries."""
     digest = blake2b()(digest_size=16)
     for part in parts:
         digest.update(b"%d:" % len(part))

@@ -1,4 +1,4 @@
-"""The repository around a file, as texts that are searched: nothing is parsed here."""
+"""Text search in the repository around a file: nothing is parsed here."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from tonumpy.engine.names.reads import NameSearch, Reads, kind_of
 from tonumpy.text.reading import read_regular
 
 MAX_FILES = 20_000
-MAX_SIZE = 64_000_000  # bytes of all of them; of a larger repository nothing is said
-TOO_LARGE = "too large"  # the pattern of a search that asks whether the repository is
-MAX_ANCESTORS = 12  # folders above a file in which the top of its repository is looked for
-MAX_ENTRIES = 1_000  # of the working folder, which is no repository if it holds several
+MAX_SIZE = 64_000_000  # bytes of all files; a larger repository is not searched
+TOO_LARGE = "too large"  # the pattern of the search that tests this
+MAX_ANCESTORS = 12  # how many folders above a file are searched for the top of its repository
+MAX_ENTRIES = 1_000  # of the working folder, when it is searched for several projects
 LONG_TEXT = 200_000  # bytes
 _LONG_LINE = 2_000  # bytes
 
-_TOPS = (".git", ".hg")  # a repository in another one is one of its own
+_TOPS = (".git", ".hg")  # a nested repository is a separate one
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def top_of_repository(folder: str, exists: Callable[[str], bool] = os.path.exists) -> str | None:
-    """The folder of the repository that an absolute folder is in, the same whichever of its files are checked.
-
-    Where there is neither version control nor a file of a project, it is the working folder, as it is for a hook and
-    for most who run a checker; not one that several projects lie in.
+    """The top folder of the repository around an absolute folder; it does not depend on the files under check.
+    Without version control and project files it is the working folder, as for a hook and most runs of a checker; None
+    if that contains several projects.
     """
     above = list(_folders_above(folder))
     for each in above:
@@ -67,18 +66,18 @@ def _holds_projects(folder: str) -> bool:
 
 
 def searchable(text: bytes) -> bytes:
-    """A text without the data in it, which calls nothing of others: nothing of a long file that imports nothing, and
-    without the long lines of one that does."""
+    """A text without embedded data: a file over LONG_TEXT loses its long lines, and all of its text if it imports
+    nothing."""
     if len(text) <= LONG_TEXT:
         return text
     return b"\n".join(each for each in text.split(b"\n") if len(each) < _LONG_LINE) if b"import" in text else b""
 
 
 def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Return those of the files that the search finds; `%s` in the pattern is the name, which is a whole word."""
+    """The files that match the search; `%s` in the pattern is the name, as a whole word."""
     word, find = search.name.encode(), None
     for path, text in texts:
-        if word not in text:  # which is some twenty times quicker than to search for the pattern, or to compile it
+        if word not in text:  # some twenty times faster than to search for the pattern, or to compile it
             continue
         if find is None:
             find = re.compile(search.pattern.replace("%s", re.escape(search.name)).encode()).search
@@ -87,8 +86,8 @@ def where_it_stands(search: NameSearch, texts: Iterable[tuple[str, bytes]]) -> I
 
 
 def read_texts(top: str) -> dict[str, bytes] | None:
-    """The texts of a repository's Python files, by absolute path, in the order of the paths. None if it is too large to
-    be searched, or cannot be read as a whole."""
+    """The texts of a repository's Python files, sorted by absolute path. None if it is too large, or a file cannot be
+    read."""
     texts: dict[str, bytes] = {}
     size = 0
     for number, path in enumerate(python_files(top)):
@@ -104,7 +103,8 @@ def read_texts(top: str) -> dict[str, bytes] | None:
 
 
 def python_files(top: str) -> Iterator[str]:
-    """Return those in a folder, links not followed; not those of others or made by tools, nor of another repository."""
+    """The Python files below a folder, without links, foreign folders (as `is_foreign` defines) and nested
+    repositories."""
     folders = [top]
     while folders:
         folder = folders.pop()
@@ -124,7 +124,7 @@ def python_files(top: str) -> Iterator[str]:
 
 
 class Searched:
-    """A repository in whose texts each search is made once."""
+    """A repository whose searches are each run once."""
 
     def __init__(self, top: str, reads: Reads) -> None:
         self._top = top
@@ -137,15 +137,15 @@ class Searched:
 
     @property
     def is_too_large(self) -> bool:
-        """True if nothing can be said of what it holds."""
+        """True if it is too large to be searched, or a file cannot be read."""
         return len(self.found(NameSearch(self._top, "", TOO_LARGE))) > 1
 
     def naming(self, name: str, pattern: str = r"%s(?<!\w%s)\b") -> list[str]:
-        """The files in whose text a name stands so; `%s` in the pattern is the name."""
+        """The files in which a name matches the pattern; `%s` is the name."""
         return self.found(NameSearch(self._top, name, pattern))
 
     def found(self, search: NameSearch) -> list[str]:
-        """The result of a search."""
+        """The files that match a search."""
         if search not in self._found:
             if search.pattern == TOO_LARGE:
                 self._found[search] = ["", *([] if self._texts else [self._top])]
@@ -167,7 +167,7 @@ class Repositories:
         self._searched: dict[str, Searched] = {}
 
     def around(self, folder: str) -> Searched | None:
-        """The repository that an absolute folder is in, if it can be told and is not too large to be searched."""
+        """The repository around an absolute folder; None if there is none, or it is too large to be searched."""
         if folder in self._tops:
             self._reads.repeat(("top", folder))
         else:

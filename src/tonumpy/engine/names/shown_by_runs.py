@@ -1,4 +1,4 @@
-"""Tells what a notebook shows by keeping the outputs of its cells: which calls have been made, and have not raised."""
+"""Calls in a notebook that have run without an error, as the stored outputs of its cells show."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tonumpy.text.candidates import spanning
 from tonumpy.text.syntax import walk
 
 _LOOPS_AND_WITH = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.While)
-# Where the parts of an expression stand that may not be evaluated with it.
+# Expressions whose parts may not be evaluated with them.
 _LATER_OR_NEVER = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.GeneratorExp)
 
 
 def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: Items[ast.AST]) -> bool:
-    """True if a call that stands in no function of a notebook has been made: its cell ran to its end."""
+    """True if a call at the top level of a notebook has been made: its cell ran to its end."""
     scope = scopes[-1]
     if not isinstance(scope, ast.Module) or not module.source.has_run(call.lineno):
         return False
@@ -23,7 +23,7 @@ def has_been_made(module: Module, call: ast.Call, statement: ast.stmt, scopes: I
 
 
 def _is_unconditional(body: list[ast.stmt], statement: ast.stmt, call: ast.Call) -> bool:
-    """True if what runs a body runs a call in one of its statements, if only it finds something to go through."""
+    """True if running a body always makes a call in one of its statements, provided that its loops are not empty."""
     for each in spanning(body, [statement.lineno]):
         if each is statement:
             return not any(isinstance(node, _LATER_OR_NEVER) and _spans(node, call) for node in walk(each))

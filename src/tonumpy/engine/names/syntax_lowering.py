@@ -1,8 +1,8 @@
-"""Lowers statements to stores: what each form of Python's syntax gives a value to, and from what.
+"""Lowers statements to stores: the targets and values of each form of Python's syntax.
 
-The statements inside a statement are not counted, nor is what its expressions store: `(x := v)`. New syntax is added
-here, in `_FORMS`. What runs code (the interpreter and detectors/flow.py) needs it in its order, and goes along
-the tree. What gives no value (`del x`, `import x`, `except E as x`) stores nothing.
+Nested statements are not included, nor stores in expressions: `(x := v)`. New syntax is added here, in `_FORMS`. Code
+that needs the order of execution (the interpreter and detectors/flow.py) walks the tree instead. Statements without a
+value (`del x`, `import x`, `except E as x`) store nothing.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from tonumpy.text.syntax import statements_of, walk
 
 
 class Store(NamedTuple):
-    """A name, an attribute or an item, and what it gets: the value, what it is a part or an item of, or the context."""
+    """A target (name, attribute or item) and its value: the value itself, the iterable or tuple that it is taken from,
+    or the context manager."""
 
     target: ast.expr
     value: ast.expr
 
 
 def stores_of(statement: ast.stmt) -> list[Store]:
-    """Return the stores that the form of a statement makes, without those inside its expressions: `(x := v)`."""
+    """The stores of a statement, without those inside its expressions: `(x := v)`."""
     form = _FORMS.get(type(statement))
     given = form(statement) if form is not None else ()
     return [store for target, value in given for store in _stores(target, value)]
 
 
 def stored_in(body: list[ast.stmt], name: str) -> list[ast.expr]:
-    """Return what the statements of a scope give a name."""
+    """The values that the statements of a scope store in a name."""
     stores = (store for statement in statements_of(body) for store in stores_of(statement))
     return [store.value for store in stores if isinstance(store.target, ast.Name) and store.target.id == name]
 
 
 def stored_in_attributes(tree: ast.AST, name: str) -> list[ast.expr]:
-    """Return what assignments anywhere in a tree give attributes of a name, whosever they are."""
+    """The values that assignments anywhere in a tree store in attributes of this name, of any object."""
     assignments = (node for node in walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign)))
     stores = (store for node in assignments for store in stores_of(node))
     return [store.value for store in stores if isinstance(store.target, ast.Attribute) and store.target.attr == name]
@@ -53,14 +54,14 @@ def _stores(target: ast.expr, value: ast.expr) -> Iterator[Store]:
 
 
 def _parts(value: ast.expr, number: int) -> list[ast.expr]:
-    """Return the values that are spelt one by one, as many as there are targets; else the whole for each."""
+    """The elements of a tuple or list of `number` items without a star; else the whole value for each target."""
     if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != number:
         return [value] * number
     return [value] * number if any(isinstance(each, ast.Starred) for each in value.elts) else value.elts
 
 
 def _called(statement: ast.Expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return what `self.register_buffer("mean", x)` and `setattr(self, "mean", x)` store."""
+    """The stores of `self.register_buffer("mean", x)` and `setattr(self, "mean", x)`."""
     call = statement.value
     member = (registered(call) or set_by_call(call)) if isinstance(call, ast.Call) else None
     return [] if member is None else [member]
@@ -72,8 +73,8 @@ def _captured(statement: ast.Match) -> list[tuple[ast.expr, ast.expr]]:
     return [(ast.copy_location(ast.Name(name, ast.Store()), node), statement.subject) for name, node in names if name]
 
 
-# By the class of a statement: the targets and values. Each takes the class that it stands for, which a dict's type
-# cannot say.
+# The targets and values, by the class of a statement; each function takes that class, which a dict's type cannot
+# express.
 _FORMS: dict[type[ast.stmt], Callable[[Any], list[tuple[ast.expr, ast.expr]]]] = {
     ast.Assign: lambda each: [(target, each.value) for target in each.targets],
     ast.AnnAssign: lambda each: [] if each.value is None else [(each.target, each.value)],

@@ -1,9 +1,8 @@
-"""Which functions of a module torch.compile compiles, and which run within a transform of torch.func.
-
-In compiled code `.numpy()` and NumPy's functions of a tensor are torch's: they raise neither for grad nor for a device,
-gradients pass, and a repair would cut them and leave the GPU. Within a transform tensors are wrappers without memory of
-their own, so `.numpy()` raises RuntimeError whatever is called before it, with `force=True` too: `torch.vmap` wraps
-what it maps over, and what is made of that; the others wrap all tensors.
+"""The functions of a module that torch.compile compiles, or that run in a transform of torch.func.
+In compiled code `.numpy()` and NumPy's functions on tensors are traced to torch: they raise neither for grad nor for a
+device, gradients pass, and a repair would cut gradients and leave the GPU. Within a transform tensors are wrappers
+without memory, so `.numpy()` raises RuntimeError after any chain, with `force=True` too: `torch.vmap` wraps the mapped
+arguments and values made of them; the others wrap all tensors.
 """
 
 from __future__ import annotations
@@ -23,12 +22,13 @@ _OF_TORCH_FUNC = ("grad", "grad_and_value", "jacrev", "jacfwd", "vjp", "jvp", "h
 _TRANSFORMS = {f"{home}.{name}" for home in ("torch.func", "functorch") for name in _OF_TORCH_FUNC} | {"torch.vmap"}
 _WORDS = ("compile", "vmap", "torch.func", "functorch", "import func")
 _OPTIONS = frozenset("model fullgraph dynamic backend mode options".split())
-_KEEPING = frozenset("eval train to cuda".split())  # methods that give the module itself
+_KEEPING = frozenset("eval train to cuda".split())  # methods that return the module itself
 _NO_TENSORS = frozenset("shape dtype device ndim size dim numel".split())  # attributes of tensors
 
 
 class Compiled(NamedTuple):
-    """That a function is compiled: the row that asks for it, and the function that calls it, if one does."""
+    """A compiled function: the row of `torch.compile`, and the compiled function that calls it, if it is compiled by
+    that."""
 
     row: int
     through: str = ""
@@ -40,8 +40,8 @@ class Compiled(NamedTuple):
 
 
 class Transformed(NamedTuple):
-    """The transform that a function is given to, the row where it is, and the names in the function that hold what it
-    wraps; None where it wraps every tensor."""
+    """The transform that a function is passed to, its row, and the names in the function that hold wrapped tensors;
+    None if all tensors are wrapped."""
 
     name: str
     row: int
@@ -49,23 +49,23 @@ class Transformed(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What is known of the functions of a source, and of all that a lambda holds."""
+    """The compiled and transformed functions of a source; a lambda is entered with all nodes in it."""
 
     compiled: dict[ast.AST, Compiled]
     transformed: dict[ast.AST, Transformed]
 
 
-_KNOWN: WeakKeyDictionary[Source, _Found] = WeakKeyDictionary()  # what is known of a source goes with it
+_KNOWN: WeakKeyDictionary[Source, _Found] = WeakKeyDictionary()  # freed with the source
 
 
 def compiled_around(source: Source, scopes: Sequence[ast.AST], node: ast.AST) -> Compiled | None:
-    """Return what is known of the lambda, or the innermost function, that is compiled, of those around a node."""
+    """The compilation of the innermost compiled lambda or function around a node; None if there is none."""
     found = _known_of(source).compiled
     return next((found[each] for each in (node, *reversed(scopes)) if each in found), None) if found else None
 
 
 def transformed_around(source: Source, scopes: Sequence[ast.AST], call: ast.Call) -> Transformed | None:
-    """The transform within which a call of `.numpy()` runs, if that converts what the transform wraps."""
+    """The transform in which a call of `.numpy()` runs, if it wraps the converted tensor."""
     found = _known_of(source).transformed
     given = found.get(call) or found.get(scopes[-1]) if found else None
     is_wrapped = given is not None and (given.wrapped is None or _mentions(call.func, given.wrapped))
@@ -82,7 +82,7 @@ def _known_of(source: Source) -> _Found:
 
 
 class _Search:
-    """The search of one tree. Functions are told by their names alone, whichever class has a method of that name."""
+    """The search of one tree. Functions are matched by name alone, methods of all classes included."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._nodes = list(walk(tree))
@@ -103,7 +103,7 @@ class _Search:
                     self._objects[name] = last_name(made.func) or ""
 
     def compiled(self) -> dict[ast.AST, Compiled]:
-        """The functions that are compiled, and those of the module that they call."""
+        """The functions passed to torch.compile, and the functions of the module that they call."""
         found: dict[ast.AST, Compiled] = {}
         waiting = [(function, Compiled(row)) for function, name, row, _ in self._given() if name == _COMPILE]
         while waiting:
@@ -117,7 +117,7 @@ class _Search:
         return found
 
     def transformed(self) -> Iterator[tuple[ast.AST, Transformed]]:
-        """The functions that alone have their name, and are given to a transform."""
+        """The functions that are passed to a transform, if their name is unique in the module."""
         for function, name, row, alike in self._given():
             if name != _COMPILE and alike == 1:
                 given = Transformed(name, row, _wrapped_in(function) if name.endswith("vmap") else None)
@@ -126,7 +126,8 @@ class _Search:
                 )
 
     def _given(self) -> Iterator[tuple[ast.AST, str, int, int]]:
-        """Each function that is given to one of torch's, the full name of that, the row, and how many have its name."""
+        """Each function that is passed to torch.compile or a transform, with the full name of that, the row, and the
+        number of functions of the same name."""
         for node in self._nodes:
             if isinstance(node, FUNCTIONS):
                 for each in node.decorator_list:
@@ -142,7 +143,7 @@ class _Search:
                     yield from ((each, name, node.lineno, len(functions)) for each in functions)
 
     def _asked(self, node: ast.expr) -> str:
-        """The full name of torch's function, of `torch.compile(mode="default")` too."""
+        """The full name of torch.compile or a transform, also for `torch.compile(mode="default")`; else ""."""
         if isinstance(node, ast.Call):
             name = "" if node.args else self._asked(node.func)
             return name if _takes_all(node, name) else ""
@@ -150,7 +151,7 @@ class _Search:
         return name if name == _COMPILE or name in _TRANSFORMS else ""
 
     def _meant(self, node: ast.expr) -> list[ast.AST]:
-        """Return the functions that a name, a method of an object, or an object that is called may stand for."""
+        """The functions that an expression may refer to: by a name, as a method, or as a callable object."""
         node = _before_moves(_without_partial(node))
         if isinstance(node, ast.Lambda):
             return [node]
@@ -159,26 +160,26 @@ class _Search:
 
 
 def _with_parts(function: ast.AST) -> list[ast.AST]:
-    """The function itself, and of a lambda, which is no scope around others, all that it holds."""
+    """The function itself; for a lambda, which is not among the scopes, all nodes in it."""
     return list(walk(function)) if isinstance(function, ast.Lambda) else [function]
 
 
 def _before_moves(node: ast.expr) -> ast.expr:
-    """Return `Net()` of `Net().cuda().eval()`."""
+    """`Net()` for `Net().cuda().eval()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
         node = node.func.value
     return node
 
 
 def _without_partial(node: ast.expr) -> ast.expr:
-    """The function itself of `partial(f, ..)`."""
+    """The function `f` for `partial(f, ..)`."""
     is_partial = isinstance(node, ast.Call) and last_name(node.func) == "partial" and bool(node.args)
     return node.args[0] if is_partial and isinstance(node, ast.Call) else node
 
 
 def _takes_all(call: ast.expr, name: str) -> bool:
-    """True if torch.compile has no option that switches it off (`disable=True`, and `compile` of another library has
-    others), and if vmap leaves no argument as it is, as `in_dims=(0, None)` may."""
+    """True if torch.compile is called with known options only (not `disable=True`, nor those of another library's
+    `compile`), and if vmap maps over all arguments, unlike with `in_dims=(0, None)`."""
     if not isinstance(call, ast.Call):
         return True
     if name == _COMPILE:
@@ -194,7 +195,7 @@ def _disables(decorator: ast.expr) -> bool:
 
 
 def _wrapped_in(function: ast.AST) -> frozenset[str]:
-    """The parameters of a function that vmap maps over, and the variables that are made of them."""
+    """The parameters that vmap maps over, and the variables that are computed from them."""
     assert isinstance(function, (*FUNCTIONS, ast.Lambda))
     bound = {each.id for each in walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
     parameters = (*function.args.posonlyargs, *function.args.args)
@@ -206,7 +207,7 @@ def _wrapped_in(function: ast.AST) -> frozenset[str]:
 
 
 def _mentions(node: ast.AST, names: frozenset[str]) -> bool:
-    """True if a value is made of one of these names, beyond its shape, dtype and the like."""
+    """True if an expression uses one of these names for more than its shape, dtype and the like."""
     if isinstance(node, ast.Name):
         return node.id in names
     if isinstance(node, ast.Attribute) and node.attr in _NO_TENSORS:

@@ -1,13 +1,13 @@
-"""From the name of a dtype to whether it is integral, real or complex, or none of NumPy's; and the join of two dtypes.
+"""Classify dtype names: integral, real, complex, or unsupported by NumPy; and join two dtypes.
 
-Where the code in sight chooses one at run time that NumPy lacks, all that it may be is the name: "bfloat16 or float32".
+A dtype that the code chooses at run time, and that NumPy may lack, is named by all choices: "bfloat16 or float32".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# What makes a tensor of a dtype that NumPy has of one that it lacks; None where torch has nothing for it.
+# The method that converts a dtype NumPy lacks to one it has; None where torch has no such method.
 LINKS_OF_DTYPE: dict[str, str | None] = {
     **dict.fromkeys(
         "bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(), "float"
@@ -16,7 +16,7 @@ LINKS_OF_DTYPE: dict[str, str | None] = {
     **dict.fromkeys("complex32 chalf".split(), "cfloat"),
     **dict.fromkeys("quantized qint8 quint8 qint32 quint4x2 quint2x4".split(), "dequantize"),
 }
-OTHER = "another"  # one that nothing in sight names
+OTHER = "another"  # a dtype that the code does not name
 _OR = " or "
 _SHORT = {"half": "float16", "float": "float32", "double": "float64"}
 
@@ -34,7 +34,7 @@ def join_dtype(first: str | None, second: str | None) -> str | None:
 
 
 def may_lack(dtype: str | None) -> bool:
-    """True if it is, or by a choice in sight may be, one that NumPy lacks."""
+    """True if the dtype, or one of the choices in its name, is one that NumPy lacks."""
     return dtype is not None and (dtype in LINKS_OF_DTYPE or _OR in dtype)
 
 
@@ -43,12 +43,12 @@ def is_choice(dtype: str | None) -> bool:
 
 
 def choices(dtype: str | None) -> tuple[str, ...]:
-    """Return what it may be, those first that NumPy lacks."""
+    """The dtypes in a name of choices, those that NumPy lacks first."""
     return (OTHER,) if dtype is None else tuple(dtype.split(_OR))
 
 
 def choice_of(dtypes: Iterable[str | None]) -> str | None:
-    """One of several; None where NumPy has all of them."""
+    """The name for a choice of several dtypes; None if NumPy has all of them."""
     names = {_SHORT.get(name, name) for dtype in dtypes for name in choices(dtype)}
     lacking = names & LINKS_OF_DTYPE.keys()
     others = names - lacking - {OTHER}
@@ -57,18 +57,18 @@ def choice_of(dtypes: Iterable[str | None]) -> str | None:
 
 
 def link_of_dtype(dtype: str | None) -> str | None:
-    """The method of torch that makes one which NumPy has of all that NumPy lacks; None if there is none."""
+    """The method that converts every dtype of this name that NumPy lacks; None if no single one does."""
     links = {LINKS_OF_DTYPE[name] for name in choices(dtype) if name in LINKS_OF_DTYPE}
     return links.pop() if len(links) == 1 else None
 
 
 def is_widened_safely(dtype: str | None) -> bool:
-    """True if `.float()` leaves all else that it may be as it is."""
+    """True if `.float()` changes only the choices that NumPy lacks: all others are float32."""
     return all(name in LINKS_OF_DTYPE or name == "float32" for name in choices(dtype))
 
 
 def is_integral(dtype: str | None) -> bool:
-    """Integers and booleans: tensors of these never require grad."""
+    """True for integers and booleans, whose tensors never require grad."""
     return dtype in _INTEGRAL
 
 
@@ -80,10 +80,10 @@ def is_dtype_name(name: str) -> bool:
 
 
 def is_real(dtype: str | None) -> bool:
-    """A floating point dtype in which torch computes: 16 bits or more."""
+    """True for a floating point dtype in which torch computes: 16 bits or more."""
     return dtype in _REAL or (is_choice(dtype) and {*_REAL, OTHER}.issuperset(choices(dtype)))
 
 
 def is_complex(dtype: str | None) -> bool:
-    """A complex dtype, or "complex" where only that is known."""
+    """True for a complex dtype, or "complex" where only that is known."""
     return dtype is not None and dtype.startswith(("complex", "chalf", "cfloat", "cdouble"))

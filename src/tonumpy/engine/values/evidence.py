@@ -10,23 +10,23 @@ Aspect = Literal["kind", "device", "grad", "grad mode", "dtype"]
 
 
 class Where(Protocol):
-    """A place in the code that is looked at, and which habits are believed there."""
+    """A place in the code, with the habits that are enabled there."""
 
     def habit(self, habit: str, message: str) -> Basis | None:
-        """Return what is believed there by a habit; None where the habit is switched off."""
+        """The basis for evidence of this habit; None if the habit is disabled."""
 
 
 class Strength(IntEnum):
-    """The kinds of evidence, the strongest first: of two the greater one counts, as the weaker one."""
+    """The kinds of evidence, strongest first: the greatest value, which is the weakest kind, decides."""
 
     PROOF = 0  # follows from what Python and torch do: kept only where somebody asks for the line (see origins.py)
     CALLERS = 1  # every caller in the repository gives what is safe, or a definition in another file says so
-    HABIT = 2  # people mostly mean that by such a name or place
+    HABIT = 2  # what people mostly mean by such a name or place
     BUDGET = 3  # the search was cut off
 
 
 class Evidence(NamedTuple):
-    """One thing that a fact about a value rests on: what it says, about what, and where it stands.
+    """One reason for a fact about a value: its kind, the aspect, a message, and the place.
 
     `id` names the habit. `row` counts from 1; 0 where there is no place.
     """
@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """A habit that is believed at a place, before it is said about what."""
+    """A habit at a place; `about` makes evidence of it for some aspects."""
 
     id: str
     message: str
@@ -52,8 +52,7 @@ class Basis(NamedTuple):
 
 
 def cut_off(id_: str, what: str, filename: str, row: int) -> AllEvidence:
-    """Return what a value rests on that has not been worked out, as the search for it was cut off: by which of its
-    bounds, what has not been followed, and where that stands."""
+    """Evidence that a limit cut off the analysis of a value: the limit's name, what was not followed, and the place."""
     message = f"analysis limit reached: {what}"
     return frozenset(Evidence(Strength.BUDGET, about, id_, message, filename, row) for about in ("device", "grad"))
 
@@ -69,14 +68,14 @@ class Spot(NamedTuple):
         return None if habit in self.disabled else Basis(habit, message, self.filename, self.row)
 
 
-# All that the facts of one value rest on. Joining is union: commutative, associative and idempotent; and as a fact is
-# as strong as the weakest of what it rests on, a join is never stronger than its parts.
+# All evidence for one value. Joining is union: commutative, associative and idempotent; and as a fact is as strong as
+# its weakest evidence, a join is never stronger than its parts.
 AllEvidence = frozenset[Evidence]
 PROVED: AllEvidence = frozenset()  # nothing but proof
 
 
 def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
-    """Return what a value rests on that is made of others."""
+    """The evidence of a value that is made of others: the union of theirs."""
     found = PROVED
     for part in parts:
         if part and part is not found:
@@ -85,27 +84,27 @@ def joined(parts: Iterable[AllEvidence]) -> AllEvidence:
 
 
 def without(evidence: AllEvidence, about: Aspect) -> AllEvidence:
-    """Return what is left where the fact about one aspect has been proved anew: `x.cpu()` is there whatever `x` was."""
+    """The evidence without that about one aspect, for a fact proved anew: `x.cpu()` is on the CPU whatever `x` was."""
     return evidence and frozenset(each for each in evidence if each.about != about)
 
 
 def only(evidence: AllEvidence, about: Aspect) -> AllEvidence:
-    """Return what the fact about one aspect rests on."""
+    """The evidence about one aspect alone."""
     return evidence and frozenset(each for each in evidence if each.about == about)
 
 
 def is_cut_off(evidence: AllEvidence, about: Aspect) -> bool:
-    """True if more about one aspect might have been found, had the search gone on."""
+    """True if a limit cut off the analysis of one aspect."""
     return any(each.about == about for each in of_cuts(evidence))
 
 
 def of_open(evidence: AllEvidence) -> AllEvidence:
-    """Return what tells of facts that are not known: where the search was cut off, and where they have begun."""
+    """The evidence for unknown facts: limits, and the lines of `why` (see origins.py)."""
     return evidence and frozenset(each for each in evidence if each.strength in (Strength.PROOF, Strength.BUDGET))
 
 
 def of_cuts(evidence: AllEvidence) -> AllEvidence:
-    """Where more about anything might have been found."""
+    """The evidence about limits, of any aspect."""
     return evidence and frozenset(each for each in evidence if each.strength is Strength.BUDGET)
 
 

@@ -30,7 +30,7 @@ _TOO_MANY = cut_off("kinds", f"it has more than {MAX_MEMBERS} possible types", "
 
 
 def join(first: v.Value, second: v.Value) -> v.Value:
-    """The description of a value that is either of the two; it claims no fact that only one of them has."""
+    """The join of two values: it has only the facts that both have."""
     if isinstance(first, v.Nothing):
         return second
     if v.same(first, second) or isinstance(second, v.Nothing):
@@ -53,10 +53,10 @@ def join(first: v.Value, second: v.Value) -> v.Value:
 
 
 def outlived(kept: v.Tensor, made: v.Tensor, *, is_left: bool) -> v.Tensor:
-    """The value on one path, where another has made it anew: widened to a dtype of NumPy, or without grad.
+    """The value of one path, weakened by the other path's replacement: widened to a NumPy dtype, or without grad.
 
-    `is_left`: the path has left it as it was. That it was made of parameters speaks for nothing then, as where a
-    validation loop replaces it under no_grad.
+    `is_left`: this path did not change the value. Its parameter taint is then dropped, as where a validation loop
+    replaces it under no_grad.
     """
     if _is_widened(kept.dtype, made.dtype):
         kept = kept._replace(dtype=None)  # `if x.dtype == torch.bfloat16: x = x.float()`
@@ -71,7 +71,7 @@ def _is_widened(kept: str | None, made: str | None) -> bool:
 
 
 def join_all(values: Iterable[v.Value]) -> v.Value:
-    """The join of all of them; NOTHING where there are none."""
+    """The join of all values; NOTHING if there are none."""
     joined: v.Value = v.NOTHING
     for value in values:
         joined = join(joined, value)
@@ -79,7 +79,7 @@ def join_all(values: Iterable[v.Value]) -> v.Value:
 
 
 def _merge(first: v.Value, second: v.Value) -> v.Value | None:
-    """The join of two descriptions of one class; None where they stay apart."""
+    """The join of two values of one class; None if they stay separate members of a union."""
     if v.same(first, second):
         return first
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
@@ -168,12 +168,12 @@ def _merge_instances(first: v.Instance, second: v.Instance) -> v.Instance | None
 
 
 def _sent_on_one_path(first: v.LibraryObject | v.Instance, second: v.LibraryObject | v.Instance) -> v.DeviceTaint:
-    """Return what `if cuda: net.cuda()` leaves."""
+    """The greater device taint of two objects, as `if cuda: net.cuda()` leaves it."""
     return max(first.device_taint, second.device_taint)
 
 
 def join_arguments(first: v.Arguments, second: v.Arguments) -> v.Arguments:
-    """Both are arguments of the same call, so they have the same shape, unless a * took them apart differently."""
+    """The join of two argument lists of one call, which have the same shape unless a * was expanded differently."""
     if len(first.positional) != len(second.positional) or [k for k, _ in first.named] != [k for k, _ in second.named]:
         return v.Arguments((), (), has_star=True, hides_names=True)
     positional = tuple(join(one, other) for one, other in zip(first.positional, second.positional, strict=True))
@@ -184,8 +184,8 @@ def join_arguments(first: v.Arguments, second: v.Arguments) -> v.Arguments:
 
 
 def _join_made_from(first: v.LibraryObject | v.Instance, second: v.LibraryObject | v.Instance) -> v.Arguments | None:
-    """Return what one of two objects of a class was made from; None of one that is wrapped again and again, as in a
-    loop."""
+    """The joined constructor arguments of two objects of a class; None for an object that a loop wraps in its own class
+    again and again."""
     if first.arguments is None or second.arguments is None:
         return None
     if first.arguments == second.arguments:
@@ -195,7 +195,7 @@ def _join_made_from(first: v.LibraryObject | v.Instance, second: v.LibraryObject
 
 
 def _is_made_of_its_like(value: v.LibraryObject | v.Instance, arguments: v.Arguments) -> bool:
-    """True if an object of the same class is among what it was made from, or what that was made from."""
+    """True if an object of the same class is among the constructor arguments, at any depth."""
     waiting = list(arguments.values())
     while waiting:
         for each in held_in(waiting.pop()):
@@ -209,7 +209,8 @@ def _is_made_of_its_like(value: v.LibraryObject | v.Instance, arguments: v.Argum
 
 
 def _are_told_apart(first: v.Sequence, second: v.Sequence) -> bool:
-    """True if a flag in two tuples says which of them it is: `return torch.from_numpy(x), True`, `return x, False`."""
+    """True if a boolean at the same index tells two tuples apart: `return torch.from_numpy(x), True`, `return x,
+    False`."""
     return any(
         {one, other} == {v.Constant(True), v.Constant(False)}
         for one, other in zip(first.items or (), second.items or (), strict=False)
@@ -240,7 +241,7 @@ def _join_mappings(first: v.Mapping, second: v.Mapping) -> v.Mapping:
 
 
 def updated(first: v.Mapping, second: v.Value) -> v.Mapping:
-    """A dict with what another has: under the keys of the other what stands there, where these are known."""
+    """The dict `first` after `first.update(second)`."""
     if not isinstance(second, v.Mapping):
         second = v.Mapping((), v.Unknown(Reason.CONTENT))
     entries = {key: join(value, second.other) for key, value in first.entries}
@@ -248,8 +249,8 @@ def updated(first: v.Mapping, second: v.Value) -> v.Mapping:
 
 
 def under_a_key(value: v.Value) -> v.Value:
-    """Return what stands under one key of a dict that is filled under keys which are not known: of tensors and other
-    things in it nobody can say which stands there."""
+    """The value under any key of a dict that is filled under unknown keys: unknown if both tensors and other values are
+    in it."""
     if isinstance(value, v.Sequence):
         element = under_a_key(value.element)
         return value if element is value.element else v.Sequence(None, element)
@@ -259,7 +260,7 @@ def under_a_key(value: v.Value) -> v.Value:
 
 
 def item_handed_on(items: v.Value) -> v.Value:
-    """One of the items that `map` goes through, as far as they are in sight."""
+    """One item of an iterable, as `map` passes it on."""
     if isinstance(items, v.Union):
         return join_all(item_handed_on(member) for member in items.members if member != v.NONE)
     if isinstance(items, v.Sequence):

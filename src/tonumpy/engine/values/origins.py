@@ -1,6 +1,6 @@
-"""Where facts begin, for `tonumpy why`: from a value in a line to the same value with the line behind each new fact.
+"""The origin of facts, for `tonumpy why`: adds to a value the line in which each fact is first known.
 
-A fact that a value did not have before begins in the line in which it is first seen. In a check nobody asks for this.
+A check does not use this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPEN = ("unknown", "chosen", "learns")  # what a join of other states may give
 
 
 def begun_at(value: v.Value, filename: str, row: int) -> v.Value:
-    """The value in this line of code: what was known before keeps its lines."""
+    """The value with this line as evidence for each fact that is new in it."""
     if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
         evidence = value.evidence
         for about, state, message in _states(value):
@@ -42,9 +42,9 @@ def state_of_grad(requires_grad: Fact, *, param_taint: bool) -> str:
 
 
 def _states(value: v.Tensor | v.Unknown | v.LibraryObject | v.Instance) -> list[tuple[Aspect, str, str]]:
-    if isinstance(value, v.Instance):  # what it is worked out for is kept by what is known of it: only what counts
+    if isinstance(value, v.Instance):  # results are cached by instance, so only evidence that matters is added
         return [("device", "chosen", _TOLD["chosen"])] if value.on_cpu is None and value.device_taint else []
-    param_taint = isinstance(value, v.LibraryObject) or value.param_taint  # as what a layer makes
+    param_taint = isinstance(value, v.LibraryObject) or value.param_taint  # as a layer's result has
     states: tuple[tuple[Aspect, str], ...] = (
         ("device", state_of_device(value.on_cpu, is_sent=bool(value.device_taint))),
         ("grad", state_of_grad(value.requires_grad, param_taint=param_taint)),

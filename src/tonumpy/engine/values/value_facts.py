@@ -1,4 +1,4 @@
-"""Tells what is known of values: their facts and evidence, what they hold, and each of them changed."""
+"""Queries and updates of values: their facts, evidence and parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def join_fact(first: Fact, second: Fact) -> Fact:
 
 
 def join_facts(pairs: Sequence[tuple[Fact, Fact]]) -> tuple[Fact, Fact]:
-    """`on_cpu` and `requires_grad` where all of one or more pairs agree on them."""
+    """The join of one or more pairs of `on_cpu` and `requires_grad`."""
     cpu, grad = pairs[0]
     for other_cpu, other_grad in pairs[1:]:
         cpu, grad = join_fact(cpu, other_cpu), join_fact(grad, other_grad)
@@ -47,7 +47,7 @@ def have_param_taint(values: Iterable[v.Value]) -> bool:
 
 
 def tensors_in(values: Iterable[v.Value]) -> Iterator[v.Tensor | v.Unknown]:
-    """Return what is a tensor, or unknown, of some values and of what they hold."""
+    """The tensors and unknown values among some values and their parts."""
     return (each for each in held_in(*values) if isinstance(each, (v.Tensor, v.Unknown)))
 
 
@@ -66,12 +66,12 @@ def may_be(value: v.Value, kinds: type | tuple[type, ...]) -> bool:
 
 
 def truth_of(value: v.Value) -> Fact:
-    """Return what a literal True or False says; None of anything else."""
+    """The boolean of a literal True or False; None for any other value."""
     return value.value if isinstance(value, v.Constant) and isinstance(value.value, bool) else None
 
 
 def dtype_of(value: v.Value | None) -> str | None:
-    """The name of a dtype argument: `torch.long` gives "long", and of several a choice; None where it is not known."""
+    """The name of a dtype argument: "long" for `torch.long`, a choice for a union; None if unknown."""
     if isinstance(value, v.Symbol):
         name = value.name.rpartition(".")[2]
         return name if is_dtype_name(name) else None
@@ -86,14 +86,14 @@ def _is_of_dtype(value: v.Value, known: str | None) -> bool:
 
 
 def of_dtype(dtype: str | None) -> v.Value:
-    """Return what `x.dtype` is: the reverse."""
+    """The value of `x.dtype` for a dtype name; the inverse of `dtype_of`."""
     if is_choice(dtype):
         return v.Union(tuple(map(of_dtype, choices(dtype))))
     return v.Symbol(f"torch.{dtype}") if dtype is not None and is_dtype_name(dtype) else v.NonTensor("dtype")
 
 
 def tensor_facts(value: v.Value) -> tuple[Fact, Fact]:
-    """`on_cpu` and `requires_grad` of the tensors in a value; values without tensors hold both promises."""
+    """`on_cpu` and `requires_grad` of the tensors in a value; (True, False) for values without tensors."""
     if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject)):
         return value.on_cpu, value.requires_grad
     if isinstance(value, v.Sequence):
@@ -108,7 +108,7 @@ def tensor_facts(value: v.Value) -> tuple[Fact, Fact]:
 
 
 def evidence_in(value: v.Value) -> AllEvidence:
-    """Return what the facts rest on that `tensor_facts` tells."""
+    """The evidence for the facts that `tensor_facts` returns."""
     if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
         return value.evidence
     if isinstance(value, v.Sequence):
@@ -117,7 +117,7 @@ def evidence_in(value: v.Value) -> AllEvidence:
 
 
 def resting_on(value: v.Value, evidence: AllEvidence) -> v.Value:
-    """The value, with this added to what the facts about the tensors in it rest on."""
+    """The value with evidence added to each tensor in it."""
     if not evidence:
         return value
     if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject, v.Instance)):
@@ -126,7 +126,7 @@ def resting_on(value: v.Value, evidence: AllEvidence) -> v.Value:
 
 
 def left_open(value: v.Value, evidence: AllEvidence) -> v.Value:
-    """A value that has not been followed to its end: what is not known of it rests on that."""
+    """The value with evidence, of a limit, added to the unknown facts of the tensors in it."""
     if isinstance(value, (v.Tensor, v.Unknown)):
         known = {"device": value.on_cpu, "grad": value.requires_grad}
         return resting_on(value, frozenset(each for each in evidence if known.get(each.about) is None))
@@ -134,8 +134,7 @@ def left_open(value: v.Value, evidence: AllEvidence) -> v.Value:
 
 
 def believed(value: _Fresh, basis: Basis | None, *, on_cpu: Fact = None, requires_grad: Fact = None) -> _Fresh:
-    """Return what a habit makes of a value: facts that were unknown so far, and rest on it. The value where there is
-    none."""
+    """The value with these facts where they were unknown, resting on the habit; unchanged if `basis` is None."""
     if basis is None:
         return value
     aspects: list[Aspect] = []
@@ -159,7 +158,7 @@ def joined_facts(values: Iterable[v.Value]) -> tuple[Fact, Fact]:
 
 
 def with_facts(value: v.Value, on_cpu: Fact = None, requires_grad: Fact = None) -> v.Value:
-    """The value with facts that have been proved of the tensors in it; what is None stays as it was."""
+    """The value with proved facts for the tensors in it; None leaves a fact as it was."""
     if isinstance(value, (v.Tensor, v.Unknown, v.LibraryObject)):
         evidence = value.evidence if on_cpu is None else without(value.evidence, "device")
         return value._replace(
@@ -179,7 +178,7 @@ def with_facts(value: v.Value, on_cpu: Fact = None, requires_grad: Fact = None) 
 
 
 def with_facts_of(value: v.Value, known: v.Tensor | v.Unknown | v.LibraryObject | v.Instance) -> v.Value:
-    """The value, if the tensors in it are those of another of which only that is known, and what that rests on."""
+    """The value with the facts, taints and evidence of `known` for the tensors in it."""
     value = with_facts(value, *tensor_facts(known))
     if isinstance(known, (v.Tensor, v.Unknown)):
         value = with_evidence(value, known.device_taint, known.param_taint)
@@ -198,7 +197,7 @@ def with_evidence(value: v.Value, device_taint: v.DeviceTaint, param_taint: bool
 
 
 def held_in(*values: v.Value) -> Iterator[v.Value]:
-    """The values, and what is held by them: the parts of containers, and what objects of libraries were made of."""
+    """The values and, recursively, the parts of containers and the constructor arguments of library objects."""
     waiting = list(values)
     seen: set[int] = set()
     while waiting:
@@ -225,7 +224,7 @@ def mapped(value: v.Value, change: Callable[[v.Value], v.Value]) -> v.Value:
     if not isinstance(value, (v.Sequence, v.Mapping, v.Union)):
         return value
     parts = parts_of(value)
-    done: dict[int, v.Value] = {}  # what is held twice is one thing before, and is one thing after
+    done: dict[int, v.Value] = {}  # an object that is held twice stays one object
     for part in parts:
         if id(part) not in done:
             done[id(part)] = change(part)

@@ -16,7 +16,7 @@ _TOO_LARGE = left_open(
 
 
 def bounded(value: v.Value) -> v.Value:
-    """The value, or an unknown one in place of a value that holds too many others."""
+    """The value, or Unknown if it holds more than MAX_SIZE values."""
     if not isinstance(value, _HOLDERS) or _size(value, {}, 0) <= MAX_SIZE:
         return value
     return _TOO_LARGE

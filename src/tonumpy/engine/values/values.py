@@ -13,8 +13,8 @@ from tonumpy.facts import Certainty, Fact
 
 
 class Nothing(NamedTuple):
-    """No value at all: the result of a call that is still being worked out, or, `is_content`, the item of a list or
-    dict in which nobody in sight has put anything."""
+    """Bottom: the result of a call that is still being evaluated or, `is_content`, the item of a list or dict that
+    stays empty as far as the code shows."""
 
     is_content: bool = False
 
@@ -27,14 +27,14 @@ class DeviceTaint(IntEnum):
     """The device that a tensor was sent to on some path; the join is the greater one."""
 
     NONE = 0
-    GIVEN = 1  # to the device that some object or caller says, be it the CPU
-    CHOSEN = 2  # to an accelerator, or to what the code in sight chooses at run time
+    GIVEN = 1  # to a device that an object or caller gives, maybe the CPU
+    CHOSEN = 2  # to an accelerator, or to a device that the code chooses at run time
 
 
 class Tensor(NamedTuple):
-    """A torch tensor. `likely`: only its own words say so, in a module where torch is the only array framework.
-
-    `possible`: only words say so that another framework of the module has too.
+    """A torch tensor. `likely`: known only by the methods used on it, in a module where torch is the only array
+    framework.
+    `possible`: known only by methods that another framework of the module has too.
     """
 
     on_cpu: Fact = None
@@ -46,19 +46,18 @@ class Tensor(NamedTuple):
     bit: Literal["conjugate", "negative"] | None = None  # the one that is set, unless it comes from an accelerator
     is_item: bool = False  # of another tensor, by iteration or by an index
     device_taint: DeviceTaint = DeviceTaint.NONE
-    is_given: bool = False  # made of nothing but data and annotated parameters and attributes, and sent nowhere since
+    is_given: bool = False  # computed from data and annotated parameters and attributes alone, and never moved
     evidence: AllEvidence = PROVED  # what its facts rest on
-    param_taint: bool = False  # made of parameters on one path at least, while grad mode may have been on
-    is_replaced: bool = False  # on one path, by what requires no grad; what it was before speaks for nothing then
+    param_taint: bool = False  # computed from parameters on at least one path, while grad mode may have been on
+    is_replaced: bool = False  # on one path, by a tensor without grad; its former facts count for nothing then
     dimensions: Literal[0] | None = None  # 0 if it surely has none
     ufuncs: frozenset[ast.Call] = frozenset()  # boolean ufuncs of NumPy that it is the result of (see ufuncs.py)
 
 
 class Unknown(NamedTuple):
-    """Nothing is known of the kind; what is known of the device and grad of tensors in it, and why it is unknown.
-
-    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `device_taint` and
-    `param_taint` and `is_replaced` are those of the tensors in it.
+    """A value of unknown kind: the reason, and the facts about the tensors in it.
+    `is_no_tensor`: a test has shown that it is no tensor itself, though it may hold some. `device_taint`, `param_taint`
+    and `is_replaced` are those of the tensors in it.
     """
 
     reason: Reason
@@ -72,9 +71,8 @@ class Unknown(NamedTuple):
 
 
 class NonTensor(NamedTuple):
-    """Surely not a torch tensor, nor does anything torch come out of it: an array, a number, a string, a shape.
-
-    `dimensions`: where it is surely an array of NumPy, 1 if it surely has some, else 0.
+    """A value that is no torch tensor and holds none: an array, a number, a string, a shape.
+    `dimensions`: of a value proved to be a NumPy array, 1 if it surely has dimensions, else 0.
     """
 
     what: str
@@ -88,7 +86,7 @@ class Constant(NamedTuple):
 
 
 class OtherFramework(NamedTuple):
-    """A value of another framework (or of a class that mimics one): whatever is done with it stays foreign."""
+    """A value of another framework (or of a class that mimics one); all results of operations on it are too."""
 
     root: str
 
@@ -98,7 +96,7 @@ class Device(NamedTuple):
 
     is_cpu: Fact
     type: str | None = None
-    device_taint: DeviceTaint = DeviceTaint.NONE  # what is sent there
+    device_taint: DeviceTaint = DeviceTaint.NONE  # of tensors sent there
 
 
 class Symbol(NamedTuple):
@@ -151,11 +149,10 @@ class Class(NamedTuple):
 class Instance(NamedTuple):
     """An object of a class of the repository, with the arguments it was built from where they are known.
 
-    The facts are those of an nn.Module's parameters: on the CPU where it was built in sight and not moved since.
-    `dtype` is what it was cast to as a whole.
-    `real` is the object itself where `super()` looks at it as one of a base: its methods work on that.
-    `is_moved`: it is no module, and a method of its own called `to` or `cuda` has been called on it; or a part of it
-    has been moved by others.
+    The facts are those of an nn.Module's parameters: on the CPU if the code builds it and does not move it.
+    `dtype` is the one that the whole module was cast to. `real` is the original object where `super()` views it as an
+    instance of a base; methods run on `real`. `is_moved`: its own method `to` or `cuda` was called on it, and it is no
+    module; or other code moved a part of it.
     """
 
     cls: Class
@@ -166,7 +163,7 @@ class Instance(NamedTuple):
     real: Instance | None = None
     evidence: AllEvidence = PROVED
     is_moved: bool = False
-    device_taint: DeviceTaint = DeviceTaint.NONE  # a module, on one path at least
+    device_taint: DeviceTaint = DeviceTaint.NONE  # of a module, on at least one path
 
 
 class LibraryObject(NamedTuple):
@@ -195,13 +192,13 @@ class ModuleValue(NamedTuple):
 
 
 class Annotation(NamedTuple):
-    """A name that is written in annotations, `Batch = dict[str, Tensor]`: what it promises."""
+    """A name used as annotation, `Batch = dict[str, Tensor]`, with the value that it promises."""
 
     promised: Value
 
 
 class Union(NamedTuple):
-    """One of several descriptions that have no join of their own."""
+    """One of several values of classes that do not join."""
 
     members: tuple[Value, ...]
 
@@ -209,7 +206,7 @@ class Union(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of a call as far as they are known; `has_star` where a * or ** hides some.
 
-    `starred` is the join of those that a * hides; `hides_names`: a ** may hide some that are given by name.
+    `starred` is the join of the items behind a *; `hides_names`: a ** may hide keyword arguments.
     """
 
     positional: tuple[Value, ...]
@@ -229,7 +226,7 @@ class Arguments(NamedTuple):
         return (*self.positional, *(value for _, value in self.named))
 
     def all_values(self) -> tuple[Value, ...] | None:
-        """Return all of them; None where a * or ** hides some."""
+        """All arguments; None if a * or ** hides some."""
         return None if self.has_star else self.values()
 
 
@@ -259,22 +256,22 @@ _NUMBERS = frozenset("int float len number".split())
 
 
 def is_number(value: Value) -> bool:
-    """Surely a Python number: what a sum starts with."""
+    """True if it is surely a Python number, as a sum starts with."""
     if isinstance(value, Constant):
         return isinstance(value.value, (int, float))
     return isinstance(value, NonTensor) and value.what in _NUMBERS
 
 
 def is_text(value: Value) -> bool:
-    """Surely a string: no index of an array or tensor."""
+    """True if it is surely a string, which cannot index an array or tensor."""
     if isinstance(value, Constant):
         return isinstance(value.value, str)
     return isinstance(value, NonTensor) and value.what == "str"
 
 
-SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # what it makes, when it is called, may be anything
+SOME_CLASS = Unknown(Reason.CLASS, is_no_tensor=True)  # calling it may return anything
 
 
 def same(first: Value | None, second: Value | None) -> bool:
-    """Equality that tells Constant(1) from Plain(1): named tuples of different classes may compare equal."""
+    """Equality of value and class: named tuples of different classes may compare equal."""
     return first is second or (type(first) is type(second) and first == second)

@@ -1,4 +1,4 @@
-"""Reads the libraries' TOML files, and finds the rows about a name: of a class those of its bases too."""
+"""Reads the libraries' TOML files and looks up rows by name, for a class also those of its bases."""
 
 from __future__ import annotations
 
@@ -34,18 +34,16 @@ Place = tuple[int, str]  # of an argument: by position, or by name
 
 
 class Promise(NamedTuple):
-    """One row. `device`: of what is returned; `grad`: whether it may require grad while grad mode is on.
+    """One row. `device`: that of the result; `grad`: whether the result may require grad while grad mode is on. A
+    device of "parameters" is the object's, where that is known; its inputs must be there too. A grad of "own" is that
+    of a tensor the object holds, such as a parameter, independent of grad mode; "some of both" is that of object and
+    arguments, unless the result is detached; "asked" is the argument `requires_grad=` (second by position), by default
+    True, independent of grad mode; "argument" is the same with default False; "derived" is a tensor that is either held
+    or computed.
 
-    A device of "parameters" is that of the object where it is known: what its inputs must be on, too.
-
-    A grad of "own" is that of a tensor the object holds, such as a parameter, whatever the mode is when it is read;
-    "some of both" is that of object and arguments, unless the result is detached from them; "asked" is what
-    `requires_grad=` (second by position) says, yes where it is not given, whatever the mode is; "argument" is the same,
-    but no where it is not given; "derived" may be held or made.
-
-    `returns` has more than one kind for a tuple of these; `when` names keywords that must be given these literals, and
-    `places` where some of them may stand without their names; `position` is where a device may be given without its
-    `keyword`; `reduces`: a tensor may have no dimensions.
+    `returns` has several kinds for a tuple of these; `when` are keywords with the literals that they must have, and
+    `places` the positions of some of them; `position` is that of a device given without its `keyword`; `reduces`: the
+    result may have no dimensions.
     """
 
     returns: tuple[str, ...]
@@ -77,8 +75,8 @@ class Library(NamedTuple):
 
 _EMPTY = Library({}, {}, {}, {}, (), {}, {}, {}, {})
 
-# Libraries none of whose results is a tensor, nor holds one. Not here although it looks so: networkx (a graph holds
-# what it was given), faiss (gives tensors with its contrib.torch_utils), fire (returns what the function returned).
+# Libraries whose results neither are nor hold tensors. Left out: networkx (a graph holds any object), faiss (returns
+# tensors with its contrib.torch_utils), fire (returns the function's result).
 # A mock (of unittest) gives mocks, and a test that tells it to give a tensor holds that already.
 _PLAIN_ROOTS = frozenset(
     "numpy pandas scipy sklearn matplotlib cv2 PIL os sys re json math time random string io pathlib argparse logging"
@@ -96,7 +94,7 @@ _PLAIN_ROOTS = frozenset(
 
 
 def gives_plain_values(name: str) -> bool:
-    """True if a library's function returns nothing that is or holds a tensor (numpy, pandas, the standard library)."""
+    """True if results of a library's function neither are nor hold tensors (numpy, pandas, the standard library)."""
     return name.partition(".")[0] in _PLAIN_ROOTS
 
 
@@ -136,7 +134,7 @@ def _library(table: dict[str, Any]) -> Library:
 
 
 def _rows(table: dict[str, Any], kind: str, key: str = "name") -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the rows of one kind, each once for every name that it has under a key."""
+    """Yield the rows of one kind, each once for every name that it lists under `key`."""
     for row in table.get(kind, ()):
         for name in _listed(row.get(key, "")):
             yield row, name
@@ -163,7 +161,7 @@ def _listed(value: str | list[str]) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def canonical(name: str) -> str:
-    """The name under which a library's rows know a function or class."""
+    """The name that a library's rows use for a function or class, with aliases resolved."""
     aliases = load(name.partition(".")[0]).aliases
     if name in aliases:
         return canonical(aliases[name])
@@ -185,7 +183,7 @@ def promise_of(name: str, arguments: Arguments) -> Promise | None:
 
 
 def _literals_given(rows: Collection[Promise], arguments: Arguments) -> tuple[dict[str, object], set[str]]:
-    """The literals that a call gives for the keywords on which rows depend, and the keywords that it may give."""
+    """The literals that a call passes for the keywords in `when`, and the keywords whose values are unknown."""
     given: dict[str, object] = {}
     hidden: set[str] = set()
     positions = {word: position for row in rows for position, word in row.places}
@@ -201,7 +199,7 @@ def _literals_given(rows: Collection[Promise], arguments: Arguments) -> tuple[di
 
 
 def _whichever(rows: Collection[Promise]) -> Promise | None:
-    """Return what all rows say of the tensors that a call gives, where it is not known which of them holds, but one
+    """The facts that all rows agree on, for a call of which it is unknown which row applies; None if maybe none
     does."""
     if all(row.when for row in rows):
         return None
@@ -243,7 +241,7 @@ def member_promise(class_names: list[str], name: str, arguments: Arguments) -> P
 
 
 def _of_layer(name: str, method: str) -> Promise | None:
-    """Return what calling a layer of torch.nn gives, as it was measured."""
+    """The measured promise about calling a layer of torch.nn."""
     if method not in ("__call__", "forward") or not name.startswith("torch.nn."):
         return None
     layer = torch_api.module(name)
@@ -268,7 +266,8 @@ def attribute_promise(class_names: list[str], name: str) -> Promise | None:
 
 @cache
 def integers_of_layers() -> dict[str, str]:
-    """Return what layers of torch.nn hold that is an integer whatever they are cast to, with its dtype."""
+    """The attributes of torch.nn layers that stay integers under any cast (`num_batches_tracked`), with their
+    dtypes."""
     attributes = load("torch").attributes.items()
     return {name.rpartition(".")[2]: row.dtype for name, row in attributes if row.dtype and is_integral(row.dtype)}
 
@@ -279,17 +278,17 @@ def is_module(names: list[str]) -> bool:
 
 
 def is_operator(names: list[str]) -> bool:
-    """True if a class that extends these is a torch.autograd.Function, an operator of one's own."""
+    """True if a class that extends these is a torch.autograd.Function, a custom operator."""
     return any("torch.autograd.Function" in bases_of(name) for name in names)
 
 
 def is_called_dataset(name: str) -> bool:
-    """A class: `YCB_Dataset`, `LinemodDatasetAugmented`."""
+    """True if a class is named like a dataset: `YCB_Dataset`, `LinemodDatasetAugmented`."""
     return "Dataset" in name
 
 
 def is_dataset(names: list[str]) -> bool:
-    """True if a class that extends these is a torch.utils.data.Dataset, or one of a library's that is called so."""
+    """True if a class that extends these is a torch.utils.data.Dataset, or a base of any library is named like one."""
     return any(
         "torch.utils.data.Dataset" in bases_of(name) or is_called_dataset(name.rpartition(".")[2]) for name in names
     )
