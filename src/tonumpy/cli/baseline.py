@@ -1,6 +1,6 @@
-"""The findings that an old repository lives with: written to a file once, and left out of the reports from then on.
+"""Writes a baseline, a file of known findings, and leaves these out of later reports.
 
-A finding is known by its path, its code and the text of its line, not by its row, which changes with every line above.
+A finding is identified by path, code and text of its line, not by its row, which changes with every line above.
 """
 
 import json
@@ -19,7 +19,7 @@ _VERSION = 1
 
 
 class Key(NamedTuple):
-    """The identity of a finding; the path is relative to the folder of the baseline, with slashes."""
+    """The identity of a finding; the path is relative to the baseline's folder, with slashes."""
 
     path: str
     code: str
@@ -27,7 +27,7 @@ class Key(NamedTuple):
 
 
 def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
-    """Record the findings and return how many the file holds; entries of other files that still exist stay."""
+    """Write the findings and return how many the file holds; entries of existing files not looked at stay."""
     folder = os.path.dirname(os.path.abspath(path))
     judged = {_relative(path, each) for each in looked_at}
     before = _read(path) if os.path.exists(path) else Counter[Key]()
@@ -42,13 +42,13 @@ def write(path: str, report: Report, looked_at: Sequence[str]) -> int:
 
 
 def words_of_written(path: str, count: int, *, is_set: bool) -> str:
-    """Tell what was written and the next step; `is_set`: the settings name the file."""
+    """Say what was written and the next step; `is_set`: the settings name the file."""
     command = "tonumpy check" if is_set else f"tonumpy check --baseline {path}"
     return f"Wrote {path} ({count} finding{'s' * (count != 1)}). Next: `{command}` reports only new ones.\n"
 
 
 def without(path: str, report: Report) -> tuple[Report, int]:
-    """The report without the findings of the baseline, and how many these are."""
+    """The report without the baseline's findings, and their number."""
     left = _read(path)
     kept = []
     for finding in report.findings:

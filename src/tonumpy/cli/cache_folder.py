@@ -1,4 +1,4 @@
-"""The folder of the result cache: opens the database of this version of the tool there, and removes them all."""
+"""Opens the database of this version of the tool in the cache folder, and removes all databases there."""
 
 import argparse
 import os
@@ -16,14 +16,14 @@ from tonumpy.engine.names.reads import digest_of
 from tonumpy.text.reading import read_regular
 
 _VARIABLE = "TONUMPY_CACHE_DIR"
-_PARTS = (".py", ".json", ".toml")  # of which the tool is made
+_PARTS = (".py", ".json", ".toml")  # suffixes of the tool's own files
 _SUFFIX = ".sqlite"
-_KEPT = 4  # versions of the tool
+_KEPT = 4  # databases, one per version of the tool
 
 
 def open_result_cache(given: str | None, configuration: Configuration, *, repairs: bool) -> ResultCache | None:
-    """`given` is the folder of the command line. None where nothing can be kept; ConfigError for a folder of version
-    control."""
+    """Open the cache in the folder `given` by the command line, or the usual one; None if it cannot be opened,
+    ConfigError for a folder of version control."""
     folder = place_of_cache(given, configuration)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -43,7 +43,7 @@ def open_result_cache(given: str | None, configuration: Configuration, *, repair
 
 
 def _token() -> str:
-    """A random text in the user's own cache folder: no repository can deliver a database of such a name."""
+    """A random text, kept in the user's cache folder, for the database's name: no repository can ship that file."""
     path = os.path.join(_users_folder(), "token")
     if not os.path.exists(path):
         os.makedirs(_users_folder(), mode=0o700, exist_ok=True)
@@ -71,7 +71,7 @@ def _users_folder() -> str:
 
 
 def clean_cache(arguments: argparse.Namespace) -> int:
-    """Remove the databases and say what was done; ConfigError where that cannot be."""
+    """Remove the databases and say so; ConfigError if that fails."""
     folder = place_of_cache(arguments.cache_dir, configuration_of(arguments))
     try:
         databases = list(_databases(folder))
@@ -96,7 +96,7 @@ def _forget_versions(folder: str) -> None:
 
 
 def identity() -> str:
-    """The version of the tool and of Python: a digest of the tool's own files, as another may find otherwise."""
+    """A digest of the Python version, the recursion limit and the tool's own files, on which findings depend."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parts = [f"{sys.version} {sys.implementation.cache_tag} {sys.getrecursionlimit()}".encode()]
     for folder, inner, names in os.walk(home):

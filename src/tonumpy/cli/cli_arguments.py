@@ -1,6 +1,6 @@
-"""Parses the arguments of the command, and makes the configuration of a run of them, which stands over pyproject.toml.
+"""Parses the arguments of the command, and makes the configuration of a run, in which they override pyproject.toml.
 
-An option that is wrong is a ConfigError that names it.
+An invalid option raises a ConfigError that names it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ exit codes:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports an error in one line, without the usage of a command that has dozens of options."""
+    """Reports an error in one line, without the usage: the command has dozens of options."""
 
     def error(self, message: str) -> NoReturn:
         if message == "unrecognized arguments: --fix":  # as other linters have it
@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """`command` names the command. An option that was not given is None or False, so that a file may decide."""
+    """Parse the arguments; `command` is the command's name. An option not given is None or False: a file may set it."""
     parser, parsers = _parser(argv)
     own, rest = _split(argv, parsers)
     arguments, unknown = parser.parse_known_args(own)
@@ -54,7 +54,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def configuration_of(arguments: argparse.Namespace) -> Configuration:
-    """Read once a run."""
+    """The configuration of a run, read once."""
     if "configuration" not in arguments:
         said = reduce(overlay, (*arguments.said, _choices(arguments)))
         arguments.configuration = Configuration(said, arguments.config, arguments.isolated)
@@ -63,7 +63,7 @@ def configuration_of(arguments: argparse.Namespace) -> Configuration:
 
 
 def _choices(arguments: argparse.Namespace) -> Choices:
-    """The choices of the command line; not every command has every option."""
+    """The settings chosen on the command line; not every command has every option."""
     given = {name: value for name, value in vars(arguments).items() if name in CHOSEN and value is not None}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
@@ -77,7 +77,7 @@ def reads_stdin(arguments: argparse.Namespace) -> bool:
 
 
 def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, _Parser]]:
-    """The parser, and that of each command; only the options of the command that is meant are added."""
+    """The parser, and that of each command; if `argv` names a command, of that one only."""
     parser = _Parser(
         prog="tonumpy",
         description="Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.",
@@ -87,9 +87,9 @@ def _parser(argv: Sequence[str]) -> tuple[_Parser, Mapping[str, _Parser]]:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     completion = "print the completion script of a shell: bash, zsh, fish, ..."
     parser.add_argument("--print-completion", action=_Completion, metavar="SHELL", help=completion)
-    # Left to find out `prog` by itself, argparse formats a usage message at every start.
+    # Without `prog`, argparse would format a usage message at every start.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog="tonumpy", dest="command")
-    # The other commands and their options would only cost time.
+    # Adding the other commands and their options would only cost time.
     wanted = argv[:1] if argv and argv[0] in _COMMANDS else _COMMANDS
     for name in wanted:
         summary, add_options = _COMMANDS[name]
@@ -109,8 +109,8 @@ def _file_of(given: Sequence[str | Choices]) -> str | None:
 
 
 def _split(argv: Sequence[str], parsers: Mapping[str, _Parser]) -> tuple[Sequence[str], Sequence[str]]:
-    """Split off the words behind `--`: options of another command in `tonumpy sweep`, a program in `tonumpy
-    rehearse`, which needs no `--` before it."""
+    """Split off the words after `--`: options of `check` in `tonumpy sweep`, a program in `tonumpy rehearse`, where
+    the `--` is optional."""
     if argv[:1] == ["rehearse"]:
         from tonumpy.rehearsal.rehearsal_options import program_at  # saves start-up
 
@@ -121,7 +121,7 @@ def _split(argv: Sequence[str], parsers: Mapping[str, _Parser]) -> tuple[Sequenc
 
 
 class _Version(argparse.Action):
-    """argparse's own action wants the version before it is asked for, which takes longer than all the rest."""
+    """Prints the version; argparse's own action reads it at every start, which takes longer than all else."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from tonumpy import __version__
@@ -131,7 +131,7 @@ class _Version(argparse.Action):
 
 
 class _Completion(argparse.Action):
-    """Prints a shell's completion script, written by shtab, which nothing else needs."""
+    """Prints a shell's completion script, made by shtab."""
 
     def __call__(self, parser: argparse.ArgumentParser, _: object, shell: object, *__: object) -> NoReturn:
         try:
@@ -145,7 +145,7 @@ class _Completion(argparse.Action):
 
 
 def _explained(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """The reader of a value, whose ValueError argparse shows."""
+    """Wrap a reader of a value so that argparse shows the text of its ValueError."""
 
     def reader(text: str) -> object:
         try:
@@ -163,7 +163,7 @@ def _codes(text: str) -> tuple[str, ...]:
 
 @_explained
 def _some_codes(text: str) -> tuple[str, ...]:
-    """One code at least: without any, for a variable that is not set, a run would find nothing."""
+    """Parse codes, at least one: with none, from an unset shell variable, a run would find nothing."""
     codes: tuple[str, ...] = _codes(text)
     if not codes:
         raise ValueError(f"no rule has the code `{text.strip()}`")
@@ -177,7 +177,7 @@ def _globs(text: str) -> tuple[Exclude, ...]:
 
 @_explained
 def _file_ignores(text: str) -> tuple[FileIgnores, ...]:
-    """`GLOB:CODE,CODE,GLOB:CODE`, which is flake8's way and ruff's."""
+    """Parse `GLOB:CODE,CODE,GLOB:CODE`, as flake8 and ruff do."""
     table: dict[str, list[str]] = {}
     glob = ""
     for word in filter(None, map(str.strip, split_at_commas(text))):
@@ -195,11 +195,11 @@ def _jobs(text: str) -> int:
 
 
 def _config(text: str) -> str | Choices:
-    """The path of a file, or what `KEY = VALUE` says."""
+    """The path of a configuration file, or the setting in an inline `KEY = VALUE`."""
     return read_inline(text) if "=" in text and not os.path.exists(text) else text
 
 
-_Option = tuple[str, dict[str, Any], str | None]  # its names, what argparse is told of it, and its help
+_Option = tuple[str, dict[str, Any], str | None]  # its names, the arguments for argparse, and its help
 
 _SWITCH: dict[str, Any] = {"action": "store_true"}
 _EITHER: dict[str, Any] = {"action": argparse.BooleanOptionalAction}  # `--strict` and `--no-strict`
@@ -348,7 +348,7 @@ def _add_clean(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    # What many an editor gives to every server.
+    # Many editors pass this to every server.
     _add(parser, ("--stdio", _SWITCH, "use standard input and output (always on)"))
 
 

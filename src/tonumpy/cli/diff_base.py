@@ -1,7 +1,7 @@
-"""Leaves out of a report what stands on lines that have not changed since a commit: takes both, returns the rest.
+"""Leaves findings on lines that have not changed since a commit out of a report.
 
-git is asked for differences in a repository of our own, which borrows the objects of the other: its configuration,
-attributes, hooks and filters are not read, and nothing is fetched.
+git computes the differences in a temporary repository of ours that borrows the objects of the user's: the
+configuration, attributes, hooks and filters of that are not read, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CHANGED_FILES = ("diff-index", "--cached", "-z", "--find-renames", "--no-ext-di
 
 @contextmanager
 def diff_base(revision: str) -> Iterator[DiffBase]:
-    """The commit at which the branch has left `revision`; ConfigError if the current repository has no such commit."""
+    """The commit where the branch forked off `revision`; ConfigError if the current repository has no such commit."""
     top = root_of(os.curdir)
-    if not revision:  # of a variable that is not set
+    if not revision:  # from an unset shell variable
         raise ConfigError("--diff-base: no commit is named")
     if top is None:
         raise ConfigError("--diff-base: the current folder is in no git repository")
@@ -39,7 +39,7 @@ def diff_base(revision: str) -> Iterator[DiffBase]:
 
 
 class DiffBase:
-    """The commit that the files of a repository are compared with."""
+    """The commit with which the files of a repository are compared."""
 
     def __init__(self, repository: Repository, revision: str, top: str) -> None:
         self._run = repository.run
@@ -49,7 +49,7 @@ class DiffBase:
             self._commit = self._run("merge-base", self._commit, repository.commit("HEAD")).decode().strip()
 
     def only_new(self, report: Report) -> tuple[Report, int]:
-        """The report with the findings that are on a changed line, and how many are on none."""
+        """The report with only the findings on changed lines, and the number of the others."""
         assert report.read is not None
         names = {finding.filename for finding in report.findings}
         paths = {name: os.fsencode(os.path.relpath(real_path(name), self._top)) for name in names}
@@ -59,9 +59,9 @@ class DiffBase:
         return report._replace(findings=kept), len(report.findings) - len(kept)
 
     def changed_rows(self, files: dict[bytes, bytes]) -> dict[bytes, list[range] | None]:
-        """The changed rows of files with their content now; None for a file that the commit does not hold.
+        """The changed rows of files, given with their current content; None for a file that the commit lacks.
 
-        The index gets these files, and loses all that are gone from the work tree: git finds the renames among both.
+        These files are put into the index, and files missing in the work tree removed, so that git finds renames.
         """
         self._run("read-tree", self._commit)
         gone = self._run("ls-files", "-z", "--deleted", tree=self._top).split(b"\0")[:-1]
@@ -95,6 +95,6 @@ def _folder(filename: str) -> str:
 
 
 def _is_new(finding: Finding, rows: list[range] | None) -> bool:
-    """True on a changed line, and in a file that is new or in another repository (`rows` is None)."""
+    """True if the finding is on a changed line, or its file is new or in another repository (`rows` is None)."""
     start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)  # in the JSON of a notebook
     return rows is None or any(each.start <= end.row and start.row < each.stop for each in rows)

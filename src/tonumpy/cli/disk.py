@@ -1,6 +1,6 @@
 """Reads files for the command, writes reports, baselines and repaired sources. Errors name the file.
 
-What goes wrong with one repaired file is a SourceError, and the others are still written.
+A failure to write one repaired file is a SourceError; the others are still written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tonumpy.text.reading import read_regular
 
 
 class Change(NamedTuple):
-    """The bytes of a file, and the bytes that it should hold."""
+    """The old and the new bytes of a file."""
 
     old: bytes
     new: bytes
@@ -33,7 +33,7 @@ def read(path: str) -> bytes:
 
 
 def write_text(path: str, text: str, *, kind: str) -> None:
-    """Write a text by `write_file`; ConfigError where it refuses."""
+    """Write a text by `write_file`; ConfigError if that refuses."""
     try:
         write_file(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
@@ -56,9 +56,9 @@ def write_all(changes: Sequence[tuple[str, Change]]) -> list[SourceError]:
 
 
 def write(path: str, old: bytes, new: bytes) -> None:
-    """Replace the content `old` of a file by `new`; a reader meanwhile sees the one or the other, never a part.
+    """Replace the content `old` of a file by `new` atomically.
 
-    The file keeps its mode and owner. SourceError for a link, and for a file that is not `old` any more, is read-only,
+    The file keeps its mode and owner. SourceError for a link, and for a file that is no longer `old`, is read-only,
     or has several names (hard links), of which only one would get the new content.
     """
     target = real_path(path)

@@ -1,4 +1,4 @@
-"""Finds the Python files that the paths of a command line stand for, and an error for each that leads nowhere."""
+"""Finds the Python files for the paths of a command line, with an error for each path that does not exist."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NAMED_SUFFIXES = (*SUFFIXES, ".pyw", "")  # a script has none
 
 
 def find_files(arguments: Iterable[str], configuration: Configuration, *, to_write: bool = False) -> Found:
-    """A Python file that is named is taken (but see `force_exclude`); of a folder, what is not ignored or excluded, and
-    nothing that lies in a folder of others (boundary/foreign.py).
+    """Find named Python files (but see `force_exclude`), and in named folders those that are not ignored, excluded or
+    in a foreign folder (boundary/foreign.py).
 
-    What is named and is not Python is an error: a run that passes it over in silence would say that it is in order.
+    A named file that is not Python is an error: a run that skips it silently would seem to have checked it.
     With `to_write`, repositories inside a repository, such as submodules and other work trees, are left out, with a
-    warning: they are projects of their own, whose changes no commit of this one holds.
+    warning: they are projects of their own, and no commit of this one contains their changes.
     """
     found = Found(configuration, to_write=to_write)
     for argument in arguments:
@@ -45,10 +45,10 @@ def find_files(arguments: Iterable[str], configuration: Configuration, *, to_wri
 
 
 class Found:
-    """The files of a search, in the end sorted and each there once, whatever the order and the overlap of the paths.
+    """The result of a search; in the end the files are sorted and unique, whatever the order and overlap of the paths.
 
-    `excluded` are those that were named and that `force_exclude` leaves out all the same. `leaves_out`: something that
-    is in a folder is excluded, be it a folder.
+    `excluded` are named files that `force_exclude` leaves out. `leaves_out`: some file or folder inside a folder was
+    excluded.
     """
 
     def __init__(self, configuration: Configuration, *, to_write: bool) -> None:
@@ -62,8 +62,8 @@ class Found:
         self.leaves_out = False
 
     def with_nothing_told(self) -> Found:
-        """Add a warning where there are no files: a run that checked nothing must not sound like one that found all in
-        order. It is no error, as in ruff: a path that leads nowhere is one."""
+        """Add a warning if there are no files: a run that checked nothing must not look like a clean one. As in ruff,
+        that is no error; a path that does not exist is one."""
         if not (self.files or self.errors or self.excluded):
             why = ", all of them are excluded" if self.leaves_out else ""
             self.warnings.append(f"no Python files found under the given paths{why}")
@@ -86,14 +86,14 @@ class Found:
         if is_kept_out(path, self.configuration.settings_in(path)):
             self.leaves_out = True
             return
-        # Rules take real paths; files keep the names that lead to them from what was named.
+        # Rules take real paths; files keep the path that was named as a prefix.
         here = real_path(path)
         folders = [(path, here, IgnoreRules.above(here))]
         while folders:
             folders += self._walk(*folders.pop())
 
     def _walk(self, folder: str, here: str, rules: IgnoreRules) -> list[tuple[str, str, IgnoreRules]]:
-        """Take the files of a folder; its subfolders are still to be searched."""
+        """Take the files of a folder, and return its subfolders, which are still to be searched."""
         try:
             with os.scandir(folder) as scan:
                 entries = list(scan)
@@ -130,22 +130,22 @@ class Found:
 
 
 def is_kept_out(path: str, settings: Settings) -> bool:
-    """True if what is named, be it by its name alone, is left out all the same."""
+    """True if a path is left out even if it is named, because of `force_exclude`."""
     return settings.force_exclude and is_left_out(path, settings)
 
 
 def is_left_out(path: str, settings: Settings) -> bool:
-    """True if a path that nobody named would be left out."""
+    """True if a path is left out unless it is named."""
     return excludes(settings.exclude, path) or lies_in_foreign(path)
 
 
 def _may_be_file(entry: os.DirEntry[str]) -> bool:
-    """A regular file, or a link that leads to one or nowhere (reading it will say so), but no pipe and no folder."""
+    """True for a regular file, or a link to anything but a folder (reading a broken one gives the error)."""
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and not os.path.isdir(entry.path))
 
 
 def _refuse_other_languages(path: str) -> None:
-    """SourceError for a file that is not of Python, and for a notebook of another language or of a former format."""
+    """Raise SourceError for a file that is not Python, and for a notebook of another language or an old format."""
     if os.path.splitext(path)[1] not in _NAMED_SUFFIXES and not _names_python_first(path):
         raise SourceError(path, "not checked: the suffix is neither that of Python nor of a notebook")
     if path.endswith(".ipynb"):
@@ -160,7 +160,7 @@ def _refuse_other_languages(path: str) -> None:
 
 
 def _names_python_first(path: str) -> bool:
-    """True if the first line of a file, whatever its suffix, has Python run it. One that cannot be read may be one."""
+    """True if the first line of a file is a `#!` for Python, or the file cannot be read."""
     try:
         line = read_regular(path)[:1000].partition(b"\n")[0]
     except OSError:
@@ -173,14 +173,14 @@ def _join(folder: str, name: str) -> str:
 
 
 def _plain(argument: str) -> str:
-    """The argument as it is shown before its files: without `./` at the front or `/` at the end."""
+    """The argument as a prefix of its files' paths: without `./` at the front and `/` at the end."""
     while argument.startswith("./"):
         argument = argument[2:].lstrip("/")
     return argument.rstrip("/") or ("/" if argument else os.curdir)
 
 
 def _each_once(paths: list[str], links: set[str]) -> list[str]:
-    """Sorted, without a second path to the same file; a link gives way to the file itself."""
+    """The paths sorted, one for each file; a link gives way to the file itself."""
     identities: dict[str, object] = {}
     kept: dict[tuple[object, str], str] = {}
     for path in sorted(set(paths), key=lambda path: (path in links, path)):
@@ -193,7 +193,7 @@ def _each_once(paths: list[str], links: set[str]) -> list[str]:
 
 
 def _identity(folder: str) -> object:
-    """The folder's device and number, the same for two paths that lead to it."""
+    """The folder's device and inode number, equal for all paths to it; the path itself if it cannot be read."""
     try:
         found = os.stat(folder or os.curdir)
     except OSError:

@@ -1,7 +1,7 @@
-"""git's ignore rules for a folder: .gitignore files and .git/info/exclude, without git.
+"""Applies git's ignore rules, of .gitignore files and .git/info/exclude, without running git.
 
-git itself is not asked: a repository's configuration names programs that git would run. As in ruff, a file that matches
-is ignored although git tracks it.
+A repository's configuration may name programs that git would run. As in ruff, a file that matches is ignored even if
+git tracks it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _MAX_BYTES = 1_000_000  # of an ignore file
 
 
 class _Rules(NamedTuple):
-    """The patterns of one file, which are relative to a folder."""
+    """The patterns of one ignore file, relative to its folder."""
 
     folder: str
     spec: GitIgnoreSpec
 
 
 class IgnoreRules:
-    """The rules that hold in a folder, the outermost first; paths are absolute."""
+    """The rules for a folder, the outermost first; paths are absolute."""
 
     def __init__(self, rules: tuple[_Rules, ...] = ()) -> None:
         self._rules = rules
 
     @classmethod
     def above(cls, folder: str) -> IgnoreRules:
-        """The rules for the contents of a folder that is named, though the rules themselves may ignore it."""
+        """The rules for the contents of a named folder, even if the rules ignore the folder itself."""
         root = root_of(folder)
         if root is None:
             return cls()
@@ -49,14 +49,14 @@ class IgnoreRules:
         return cls((*own, *_read(os.path.join(root, ".gitignore"), root)))
 
     def inside(self, folder: str) -> IgnoreRules:
-        """The rules in a folder of the one these hold for; a repository in a repository begins anew."""
+        """The rules for a subfolder; a nested repository has only its own."""
         if os.path.exists(os.path.join(folder, ".git")):
             return self._of_repository(folder)
         found = _read(os.path.join(folder, ".gitignore"), folder)
         return IgnoreRules((*self._rules, *found)) if found else self
 
     def ignore(self, path: str, *, is_folder: bool) -> bool:
-        """True if the last rule that matches says so; the rules of inner folders come after those of outer ones."""
+        """True if the last matching rule ignores the path; rules of inner folders come after those of outer ones."""
         for rules in reversed(self._rules):
             relative = path[len(rules.folder) :].lstrip(os.sep).replace(os.sep, "/")
             relative += "/" * is_folder

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tonumpy.config import Configuration
     from tonumpy.report import Report
 
-MANY = 8  # files: to ask what former runs have found takes 10 ms, as long as to look at a few files
+MANY = 8  # files, from which on the result cache is used: opening it takes 10 ms, as long as checking a few files
 CLEAN, FINDINGS, ERRORS = 0, 1, 2
 
 
@@ -60,7 +60,7 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except (ConfigError, ChildProcessError, StreamError) as error:
         standard_streams.write(f"tonumpy: error: {visible_path(str(error))}\n", sys.stderr)
         return ERRORS
-    except Exception:  # a defect of ours, which must not look like findings
+    except Exception:  # an internal error must not look like findings
         import traceback
 
         standard_streams.write(f"tonumpy: internal error, please report it:\n{traceback.format_exc()}", sys.stderr)
@@ -78,7 +78,7 @@ def _main(argv: Sequence[str] | None) -> int:
     return command(arguments)
 
 
-# Each takes the arguments and returns the exit code; those of other modules need what no other command does: start-up.
+# Each takes the arguments and returns the exit code; those in other modules are imported only when run: start-up.
 _COMMANDS = {
     "check": "_check",
     "fix": "_fix",
@@ -123,7 +123,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     if arguments.add_noqa or reads_stdin(arguments):
         raise ConfigError("--watch checks files again: no --add-noqa, no standard input")
-    del arguments.configuration  # may change, too
+    del arguments.configuration  # it may change, too
     arguments.watch = False
     return watch(arguments.paths or [os.curdir], lambda: _check(Namespace(**vars(arguments))))
 
@@ -137,7 +137,7 @@ def _diff_base(arguments: argparse.Namespace) -> AbstractContextManager[DiffBase
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """Print the files or settings of a check in place of checking."""
+    """Print the files or settings of a check instead of checking."""
     configuration = configuration_of(arguments)
     errors: list[SourceError] = []
     stdin = reads_stdin(arguments)
@@ -154,7 +154,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _add_noqa(arguments: argparse.Namespace) -> int:
-    """A `# noqa` comment beside every finding, in place of a report."""
+    """Add a `# noqa` comment beside every finding instead of reporting it."""
     if arguments.diff_base is not None:
         raise ConfigError("--add-noqa cannot be combined with --diff-base")
     if reads_stdin(arguments):
@@ -168,14 +168,14 @@ def _add_noqa(arguments: argparse.Namespace) -> int:
 
 
 def _to_be_told(run: Run, arguments: argparse.Namespace, base: DiffBase | None) -> tuple[Report, closing_words.Unsaid]:
-    """The report without the findings of the baseline and those on unchanged lines, and what it does not say."""
+    """The report without the findings in the baseline and on unchanged lines, and the counts of what it leaves out."""
     report, hidden = _without_baseline(run, arguments)
     report, old = (report, 0) if base is None else base.only_new(report)
     return report, closing_words.Unsaid(hidden, old, not run.looked_at, run.is_certain_only)
 
 
 def _without_baseline(run: Run, arguments: argparse.Namespace) -> tuple[Report, int]:
-    """The report without the findings of the baseline, and how many these are."""
+    """The report without the baseline's findings, and their number."""
     report = run.report()
     path = configuration_of(arguments).settings_in("").baseline
     if path is None:
@@ -227,7 +227,7 @@ def _fix(arguments: argparse.Namespace) -> int:
 
 
 def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
-    """Show the changes or write them. The stream for people is stderr if stdout has the product."""
+    """Show the changes or write them; return the run and the stream for messages: stderr if stdout has the result."""
     if arguments.diff:
         standard_streams.write_diff(run.changes, colour=standard_streams.has_colour(sys.stdout, arguments))
         return run, sys.stderr
@@ -238,9 +238,9 @@ def _delivered(run: Run, arguments: argparse.Namespace) -> tuple[Run, TextIO]:
 
 
 def _repaired(arguments: argparse.Namespace, base: DiffBase | None) -> Run:
-    """The run, of which nothing is written yet.
+    """The run of `fix`, with nothing written yet.
 
-    What is left alone is what `check` leaves out: so that is run first where anything is.
+    With a baseline or a commit to compare with, `check` runs first, and only the findings that it reports are repaired.
     """
     path = configuration_of(arguments).settings_in("").baseline
     holds_baseline = path is not None and not arguments.fix_baselined
@@ -263,7 +263,7 @@ def _server(_: argparse.Namespace) -> int:
 
 
 def process_files(arguments: argparse.Namespace, command: str) -> Run:
-    """Read every file, and hand those that may hold a candidate to the analysis, which else is not even imported."""
+    """Read every file, and analyse those that may hold a candidate; without any, the analysis is not even imported."""
     configuration = configuration_of(arguments)
     for code in configuration.settings_in("").selected_in_vain():
         standard_streams.write(f"tonumpy: warning: {code} is a preview rule: it needs `--preview`\n", sys.stderr)
@@ -271,7 +271,7 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
     if observed:
         from tonumpy.observed.record import read_record  # only where there is one: start-up
 
-        read_record(observed)  # to complain of it once, and not of each file
+        read_record(observed)  # so that an error is reported once, not for each file
     errors: list[SourceError] = []
     stdin = None
     outcomes: list[Outcome] = []
@@ -304,14 +304,14 @@ def process_files(arguments: argparse.Namespace, command: str) -> Run:
 
 
 def _given_on_stdin(arguments: argparse.Namespace, configuration: Configuration) -> list[str]:
-    """Its name; none where it is excluded by that name, and named files are no exception."""
+    """The name of standard input, as a list; empty if `force_exclude` leaves that name out."""
     path = arguments.stdin_filename
     is_out = path is not None and is_kept_out(path, configuration.settings_of(path))
     return [] if is_out else [path or "-"]
 
 
 def _result_cache(arguments: argparse.Namespace, configuration: Configuration, command: str) -> ResultCache | None:
-    """The results of earlier runs, if they are wanted."""
+    """The cache of earlier runs' results; None if it is not used."""
     if arguments.no_cache or os.environ.get("TONUMPY_NO_CACHE") or command == "add-noqa":
         return None
     if configuration.settings_in("").observed:  # the next run may have seen more
@@ -348,8 +348,8 @@ def candidate_files(
     result_cache: ResultCache | None,
     known: dict[str, Outcome],
 ) -> Iterator[str]:
-    """Yield the files that may hold a candidate; the outcomes that `result_cache` has of them go to `known`."""
-    has_observations = bool(configuration.settings_in("").observed)  # which may be of any file
+    """Yield the files that may hold a candidate; put their outcomes from `result_cache` into `known`."""
+    has_observations = bool(configuration.settings_in("").observed)  # these may be of any file
     for path in files:
         settings = configuration.settings_of(path)
         outcome = result_cache.known(path, settings) if result_cache is not None else None

@@ -1,4 +1,4 @@
-"""`rehearse --fix`: repairs what a run has seen to fail, and takes all back where the program fails then."""
+"""`rehearse --fix`: repairs the faults that a run has seen, and undoes all repairs if the program then fails."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from tonumpy.rehearsal.repair_outcome import Outcome, RepairedFile, how_it_ended
 
 
 class Mended(NamedTuple):
-    """The last run of the program as it is now, None where that is the first; `files` have what stands of the repairs,
-    and `taken` is gone again, as the program ended so (`how`)."""
+    """The result of repairs: `ended` is the last run of the program in its current state, None if that is the first
+    run; `files` have the standing repairs, and `taken` were undone, as the program ended so (`how`)."""
 
     ended: Ended | None
     files: tuple[RepairedFile, ...]
@@ -26,7 +26,7 @@ class Mended(NamedTuple):
 
 
 def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], *, stops: bool) -> Mended:
-    """Write the files, and let the program run again; where that ends otherwise than at first, take all back."""
+    """Write the files and run the program again; if it is broken then, undo all repairs."""
     standing, errors = _put(_bare(files), files)
     if not _judgements(standing):
         return Mended(None, tuple(standing), (), tuple(errors))
@@ -45,7 +45,7 @@ def mend(files: Sequence[RepairedFile], first: Ended, run: Callable[[], Ended], 
 
 
 def outcome_of(mended: Mended, judged: Judged) -> Outcome:
-    """`judged` is what the last run has shown of the program as it is now."""
+    """The outcome of the repairs; `judged` is the last run of the program in its current state."""
     sightings = {file.source.filename: file.sightings for file in judged.files}
     ran: list[Finding] = []
     unreached: list[Finding] = []
@@ -59,7 +59,7 @@ def outcome_of(mended: Mended, judged: Judged) -> Outcome:
 
 
 def left_of(findings: Sequence[Finding], outcome: Outcome) -> list[Finding]:
-    """The findings with those whose repairs were taken back; no repair is offered for these again."""
+    """The findings, and those whose repairs were taken back, for which no repair is offered again."""
     back = {_key(each): each for each in outcome.taken_back}
     found = [_unrepaired(finding) if back.pop(_key(finding), None) else finding for finding in findings]
     return [*found, *map(_unrepaired, back.values())]
@@ -88,7 +88,7 @@ def _bare(files: Sequence[RepairedFile]) -> list[RepairedFile]:
 
 
 def _put(before: Sequence[RepairedFile], after: Sequence[RepairedFile]) -> tuple[list[RepairedFile], list[SourceError]]:
-    """The files as they are on the disk then, and the errors of those that could not be written."""
+    """Write the files; return them as they are on the disk then, and the errors of those that could not be written."""
     pairs = list(zip(before, after, strict=True))
     changes = [(new.filename, Change(old.data, new.data)) for old, new in pairs if old.data != new.data]
     errors = write_all(changes)

@@ -1,4 +1,4 @@
-"""The values that travel between the command and the work on one file; imports nothing of the analysis."""
+"""The values passed between the command and the work on one file; imports nothing of the analysis."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from tonumpy.findings import Finding, SourceError
 
 
 class Task(NamedTuple):
-    """`data` is None where the file itself is to be read: a run over many files holds the bytes of one at a time.
+    """The work on one file. `data` is None if the file is read by the task: so a run holds the bytes of one at a time.
 
-    `held` are the codes and places of findings that are not to be repaired.
+    `held` are the codes and places of findings that must not be repaired.
     """
 
     filename: str
@@ -24,17 +24,17 @@ class Task(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """The grounds of a file's findings beside settings and tool: the digest of its bytes, and what else was read."""
+    """What findings depend on besides settings and tool: the digest of the file's bytes, and the other files read."""
 
     digest: str
     read_set: ReadSet
 
 
 class Outcome(NamedTuple):
-    """`findings` are those left after the change, if there is one; `fixed` are those that it repairs.
+    """The result of a task: `findings` are those left after the change, if there is one; `fixed` those that it repairs.
 
-    `error` is that of a file of which nothing was done, `skipped` are those of the cells of a notebook that were not.
-    `basis` is that of findings that may be kept.
+    `error` is set if the file could not be processed; `skipped` are the errors of notebook cells that could not.
+    `basis` is set if the findings may be cached.
     """
 
     task: Task

@@ -1,4 +1,4 @@
-"""Does tasks in one process or several; their outcomes come in the order of the tasks."""
+"""Runs tasks in one process or several, and yields their outcomes in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from tonumpy.cli.run import Work
 
 # Below this many files with candidates a pool costs more than it saves: it takes some 50 ms to import and start, and
-# each of its processes reads the imported modules of the repository anew.
+# each of its processes reads the repository's imported modules again.
 POOL_FROM = 100
-TOO_MANY_OBJECTS = 1_000_000  # made since the last collection and not freed
+TOO_MANY_OBJECTS = 1_000_000  # created since the last collection and not freed
 _CHUNK = 8  # enough to make the transport cheap, few enough to keep every process busy to the end
 
 
 def outcomes_of(
     work: Work, tasks: Sequence[Task], jobs: int, result_cache: ResultCache | None = None
 ) -> Iterator[Outcome]:
-    """`jobs` is the number of processes, 0 for as many as there are cores. ChildProcessError where one of them dies.
+    """Run the tasks in `jobs` processes, 0 for one per core. ChildProcessError if one of them dies.
 
     With a result cache, outcomes have a basis.
     """
@@ -48,12 +48,12 @@ def _in_turn(work: Work, tasks: Sequence[Task], result_cache: ResultCache | None
             for task in tasks:
                 yield _do(work, task, project)
         finally:
-            gc.freeze()  # what is left lives to the end of the program, and going through it takes 2 % of a long run
+            gc.freeze()  # the rest lives to the end of the program; collecting it takes 2 % of a long run
 
 
 def _do(work: Work, task: Task, project: Project) -> Outcome:
-    """Left to itself, Python's garbage collector would go through the trees that are kept over and over again, which
-    takes a third of the whole time. So it is off, but for a run that has piled up more than is meant to be kept."""
+    """Run a task with the garbage collector off: it would traverse the kept trees again and again, which takes a third
+    of the whole time. Collect only if more objects have piled up than are meant to be kept."""
     outcome = work(task, project)
     if gc.get_count()[0] > TOO_MANY_OBJECTS:
         gc.collect()
@@ -61,8 +61,8 @@ def _do(work: Work, task: Task, project: Project) -> Outcome:
 
 
 def _is_pool_safe() -> bool:
-    """A process that is not forked is one of `python -c`, which would import a stranger's `pickle.py` from the folder
-    at hand; only from Python 3.11 on it can be told not to (see `_safe_path`)."""
+    """True if workers cannot import a stranger's `pickle.py` from the working folder: they are forked, or spawned with
+    PYTHONSAFEPATH (`_safe_path`), which Python knows from 3.11 on."""
     from multiprocessing import get_start_method  # saves start-up
 
     return sys.version_info >= (3, 11) or get_start_method() == "fork"
@@ -70,7 +70,7 @@ def _is_pool_safe() -> bool:
 
 @contextlib.contextmanager
 def _safe_path() -> Iterator[None]:
-    """The processes that are started meanwhile look for modules where those of this one come from."""
+    """Context manager: processes started inside do not import from the working folder."""
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
@@ -102,7 +102,7 @@ def _work_here(work: Work, records: bool, task: Task) -> Outcome:
 
 @cache
 def _project_of_this_process(records: bool) -> Project:
-    """A worker keeps what it has read of the repository from one task to the next."""
+    """The project of a worker, which keeps the modules read from one task to the next."""
     return Project(records=records)
 
 

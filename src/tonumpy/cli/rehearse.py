@@ -1,6 +1,6 @@
 """The command `tonumpy rehearse`: runs the user's own program on a stand-in accelerator, reports, and repairs.
 
-The only command that runs what it reads.
+The only command that runs the code it reads.
 """
 
 import argparse
@@ -26,9 +26,9 @@ from tonumpy.text.source import Source
 
 
 class Rehearsed(NamedTuple):
-    """The result of a run and of repairs: `repairs` is None where none was asked for.
+    """The result of a run and of repairs: `repairs` is None if none was asked for.
 
-    `changes` are those that are to be shown, of a run with `--diff`.
+    `changes` are those to show for `--diff`.
     """
 
     ended: Ended
@@ -39,11 +39,11 @@ class Rehearsed(NamedTuple):
 
 
 FINDINGS, ERRORS = 1, 2
-_SIGNALLED = 128  # and the signal's number, as a shell says it
+_SIGNALLED = 128  # plus the signal's number, as in shells
 
 
 def rehearse(arguments: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command and return the exit code."""
     configuration = configuration_of(arguments)
     _, form = standard_streams.format_of(arguments, sys.stdout, configuration)
     rehearsed = rehearsed_of(arguments, configuration)
@@ -70,13 +70,13 @@ def rehearse(arguments: argparse.Namespace) -> int:
 
 
 def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) -> Rehearsed:
-    """ConfigError where the program cannot be started."""
+    """Run the program, and repair if asked; ConfigError if the program cannot be started."""
     if not arguments.program:
         raise ConfigError("the program is missing: `tonumpy rehearse -- SCRIPT ARG...` or `-- -m MODULE ARG...`")
     if arguments.diff and not arguments.fix:
         raise ConfigError("--diff shows what `--fix` would change: give both")
     if arguments.observations is not None:
-        _record_at(arguments.observations)  # one that is none is better known before the run than after it
+        _record_at(arguments.observations)  # an error is better reported before the run than after it
     ended = _run(arguments)
     judged = _judged(ended, arguments, configuration)
     if not arguments.fix:
@@ -98,7 +98,7 @@ def rehearsed_of(arguments: argparse.Namespace, configuration: Configuration) ->
 
 
 def summary(rehearsed: Rehearsed, arguments: argparse.Namespace) -> str:
-    """The closing words."""
+    """The summary that closes the output."""
     ended, judged, report, repairs, _ = rehearsed
     how = f"{ended.how}; what else it had loaded is not known" if ended.code < 0 else ended.how
     option = None if arguments.unreached else "--unreached"
@@ -125,7 +125,7 @@ def _judged(ended: Ended, arguments: argparse.Namespace, configuration: Configur
 
 
 def record(judged: Judged, path: str) -> None:
-    """Add what was seen in the files below the folder at hand to the record there; ConfigError where it is none."""
+    """Add the sightings in files below the working folder to the record at a path; ConfigError if that is none."""
     before = _record_at(path)
     seen = ((file.source, file.sightings) for file in judged.files if not os.path.isabs(file.source.filename))
     write_text(path, before.merged(seen, folder_of(path)).as_text(), kind="record")
@@ -136,7 +136,7 @@ def _record_at(path: str) -> Record:
 
 
 def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequence[Finding] | None = None) -> Report:
-    """The report of the findings of a run, or of what came of them."""
+    """The report of a run's findings, or of the `findings` given instead."""
     sources = {file.source.filename: file.source for file in judged.files}
     found = [
         sources[finding.filename].placed(finding) if finding.filename in sources else finding
@@ -149,7 +149,7 @@ def report_of(judged: Judged, errors: Sequence[SourceError] = (), findings: Sequ
 
 
 def _repairs(judged: Judged) -> tuple[list[RepairedFile], list[SourceError]]:
-    """The repairs of exactly what was seen to fail, in the files below the working folder."""
+    """The repairs of exactly the faults that were seen, in files below the working folder."""
     files, errors = [], list[SourceError]()
     for file in judged.files:
         due = [each for each in file.judgements if is_fixable(each.finding, unsafe=file.settings.unsafe_fixes)]

@@ -1,4 +1,4 @@
-"""Looks up what was found in a file before: one entry a file, in an SQLite database in the user's cache folder."""
+"""Keeps the findings of earlier runs: one entry per file and settings, in an SQLite database in the cache folder."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tonumpy.findings import Cell, Edit, Finding, Fix, Ground, Position, SourceE
 from tonumpy.text.reading import read_regular
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (path TEXT, settings TEXT, content TEXT, PRIMARY KEY (path, settings))"
-_PATIENCE = 1.0  # seconds for which another run may hold the database
-# Settings that change which files are checked, how many processes check them, or what is made of the findings.
+_PATIENCE = 1.0  # seconds to wait for another run's lock on the database
+# Settings that only change which files are checked, by how many processes, or how findings are used.
 _WITHOUT_EFFECT = frozenset(
     ("exclude", "force_exclude", "jobs", "baseline", "per_file_ignores", "unsafe_fixes", "cache_dir", "output_format")
 )
 
 
 class ResultCache:
-    """Outcomes of former runs, by file and settings, in a database; sqlite3.Error where it cannot be opened. Where it
-    fails later, nothing is known and nothing is kept.
+    """The outcomes of earlier runs, by file and settings, in a database; sqlite3.Error if it cannot be opened. If it
+    fails later, it acts as empty.
 
-    `repairs`: findings with a repair are of no use, as it is to be made.
+    `repairs`: skip outcomes that have a repair, which the run is to make.
     """
 
     def __init__(self, path: str, *, repairs: bool) -> None:
@@ -47,7 +47,7 @@ class ResultCache:
         self._keys: dict[int, tuple[Settings, str]] = {}
 
     def known(self, path: str, settings: Settings) -> Outcome | None:
-        """What an earlier run kept of a file, if nothing that it rests on has changed."""
+        """The outcome of an earlier run for a file, if nothing that it depends on has changed."""
         try:
             outcome = self._kept(path, settings)
         except (sqlite3.Error, ValueError, TypeError, LookupError):
@@ -74,26 +74,26 @@ class ResultCache:
         return Outcome(Task(path, None, settings), None, list(_unpacked(findings)), [], None, errors)
 
     def keep(self, outcome: Outcome) -> None:
-        """Keep an outcome that says what it rests on."""
+        """Keep an outcome if it has a basis and no error."""
         basis, task = outcome.basis, outcome.task
         if basis is None or outcome.error is not None:
             return
         states = [[*key, state] for key, state in basis.read_set.states.items()]
-        with contextlib.suppress(ValueError):  # a name of a file that is no text
+        with contextlib.suppress(ValueError):  # a file name that is not valid text
             searches = [[*key, _digest_of_paths(found)] for key, found in basis.read_set.searches.items()]
             findings, errors = _packed(tuple(outcome.findings)), _packed(tuple(each.args for each in outcome.skipped))
             content = json.dumps([basis.digest, states, searches, findings, errors], separators=(",", ":"))
             self._rows.append((task.filename, self._key(task.settings), content))
 
     def _state(self, kind: Kind, path: str) -> str:
-        """The state of a path now, as a project notes it; found out once a run."""
+        """The current state of a path, as a project notes it; computed once a run."""
         if (kind, path) not in self._states:
             find = {"content": _digest_of_file, "kind": kind_of, "names": digest_of_names}[kind]
             self._states[kind, path] = find(path)
         return self._states[kind, path]
 
     def _found(self, search: NameSearch) -> str:
-        """The digest of what a search in a repository finds now."""
+        """The digest of the files that a search in a repository finds now."""
         if search.top not in self._repositories:
             self._repositories[search.top] = Searched(search.top, Reads())
         return _digest_of_paths(self._repositories[search.top].found(search))
@@ -113,7 +113,7 @@ class ResultCache:
             self._database.commit()
 
     def close(self) -> None:
-        """Give up what is not saved."""
+        """Close the database; drop what is not saved."""
         self._database.close()
 
 
@@ -139,7 +139,7 @@ _CLASSES: dict[str, Callable[..., tuple[Any, ...]]] = {
 
 
 def _packed(value: object) -> object:
-    """A value with a list for each tuple in it, the name of its class first: JSON has no tuples."""
+    """The value for JSON: each tuple in it as a list that begins with the name of its class."""
     return [type(value).__name__, *map(_packed, value)] if isinstance(value, tuple) else value
 
 

@@ -21,7 +21,7 @@ Work = Callable[[Task, Project], Outcome]
 
 
 def _guarded(work: Work) -> Work:
-    """The same work, which ends with an error of its file whatever that does to us: the others are still done."""
+    """Wrap the work so that every exception becomes an error of its file, and the other files are still processed."""
 
     @wraps(work)
     def guarded(task: Task, project: Project) -> Outcome:
@@ -31,7 +31,7 @@ def _guarded(work: Work) -> Work:
             failure = error
         except RecursionError:
             failure = SourceError(task.filename, "cannot be checked: nested too deeply", Position(1, 1))
-        except Exception as error:  # a defect of ours, which is reported with its place
+        except Exception as error:  # an internal error, reported with its place
             import traceback
 
             frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -59,7 +59,7 @@ def fix(task: Task, project: Project) -> Outcome:
     fixed = pipeline.fix(source, task.settings, project, unsafe=task.settings.unsafe_fixes, held=task.held)
     change = Change(old, source.encode(fixed.text)) if fixed.applied else None
     unsettled = None
-    if not fixed.is_settled:  # what was repaired is right, and is written
+    if not fixed.is_settled:  # the repairs so far are right, and are written
         reason = f"not fully repaired after {pipeline.MAX_PASSES} passes: a bug in tonumpy, please report it"
         unsettled = SourceError(task.filename, reason, Position(1, 1))
     basis = reading.basis() if change is None and unsettled is None else None
@@ -68,7 +68,7 @@ def fix(task: Task, project: Project) -> Outcome:
 
 @_guarded
 def add_noqa(task: Task, project: Project) -> Outcome:
-    """A `# noqa` comment for every finding, where it silences that finding and changes nothing else."""
+    """Add a `# noqa` comment for every finding that it silences without changing anything else."""
     old = task.read()
     source = source_of(old, task.filename)
     found = suppress(source, pipeline.check(source, task.settings, project))
@@ -78,7 +78,7 @@ def add_noqa(task: Task, project: Project) -> Outcome:
         return Outcome(task, None, list(map(source.placed, found)), [], None, source.skipped)
 
     def commented(findings: Sequence[Finding]) -> tuple[Source, list[Finding], list[Finding]]:
-        """Add comments for these findings; return the source, and what is found then, all and but for comments."""
+        """Add comments for these findings; return the source, all its findings, and those not about comments."""
         after = with_noqa(source, findings)
         left = suppress(after, pipeline.check(after, task.settings, project))
         return after, left, [finding for finding in left if finding.code not in of_comments]
@@ -88,7 +88,7 @@ def add_noqa(task: Task, project: Project) -> Outcome:
         SourceError(task.filename, _WITHOUT_EFFECT, each.start, each.cell and each.cell.number)
         for each in map(after.placed, loud)
     ]
-    if loud:  # comments change no row
+    if loud:  # rows are comparable: comments change none
         rows = {finding.start.row for finding in loud}
         silenced = [finding for finding in silenced if finding.start.row not in rows]
         after, left, _ = commented(silenced) if silenced else (source, found, loud)
@@ -101,7 +101,7 @@ _WITHOUT_EFFECT = "no comment added: flake8 reads another `noqa` in the line, an
 
 
 class _Reading:
-    """The bytes of a file, and afterwards what the findings in them rest on, if the project records it."""
+    """Reads the bytes of a file, and afterwards gives the basis of its findings, if the project records it."""
 
     def __init__(self, task: Task, project: Project) -> None:
         self._reads, self._cuts = project.reads, cuts()

@@ -1,4 +1,4 @@
-"""Shows the settings that hold for files, as a `[tool.tonumpy]` table for each group of files that share them."""
+"""Shows the settings of files, as a `[tool.tonumpy]` table for each group of files that share them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tonumpy.text.visible import visible
 
 
 def render(files: Sequence[str], configuration: Configuration) -> str:
-    """The settings as TOML, with all else in comments; files that have all in common are named together."""
+    """The settings as TOML, with all else in comments; files with equal settings are grouped."""
     groups: dict[tuple[Settings, str | None], list[str]] = {}
     for path in files:
         origin = configuration.governed(os.path.dirname(path))[1]
@@ -46,7 +46,7 @@ _TOLD_OTHERWISE = ("select", "per_file_ignores", "ignored_here", "promises", "si
 
 
 def _value(name: str, value: object) -> str:
-    """The value as TOML writes it, which JSON does of text, numbers, truth and lists."""
+    """The value in TOML; for strings, numbers, booleans and lists that is JSON."""
     if name == "jobs":
         value = value or "auto"
     elif name == "exclude" and isinstance(value, tuple):

@@ -1,5 +1,4 @@
-"""Finds what keeps a finding out of a report: the settings, a `# noqa` comment, the baseline, a commit to compare
-with."""
+"""Finds the reasons why a report leaves a finding out: settings, a `# noqa` comment, the baseline, `--diff-base`."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -18,13 +17,13 @@ from tonumpy.text.source import Source
 
 
 def without_silences(settings: Settings) -> Settings:
-    """Settings that judge what these leave out as well: the rules on by default and those that are selected."""
+    """The settings with the default and the selected rules all on, so that silenced findings are found as well."""
     selected = (*(settings.select or ()), *settings.extend_select)
     return settings._replace(select=None, extend_select=selected, ignore=(), ignored_here=(), preview=True)
 
 
 class Silences:
-    """Tells of one file, of which `data` are the bytes, what silences its findings; `base` is that of `--diff-base`."""
+    """Finds what silences the findings of one file, whose bytes are `data`; `base` is that of `--diff-base`."""
 
     def __init__(
         self, data: bytes, source: Source, configuration: Configuration, project: Project, base: DiffBase | None
@@ -37,14 +36,14 @@ class Silences:
         self._rules = {rule.code: rule for rule in all_rules()}
 
     def told(self, explanations: Iterable[Explanation]) -> list[Explanation]:
-        """The explanations with what silences each of their findings."""
+        """The explanations, with the reasons that silence each of their findings."""
         return [
             each._replace(silences=tuple(tuple(self._of(finding)) for finding in each.findings))
             for each in explanations
         ]
 
     def _of(self, finding: Finding) -> Iterator[str]:
-        """Yield the reasons in the order in which a run asks for them; nothing if the finding is reported."""
+        """Yield the reasons in the order in which a run applies them; nothing if the finding is reported."""
         settings, rule = self._settings, self._rules.get(finding.code)
         if is_left_out(finding.filename, settings):
             yield "the file is excluded, or in a folder of installed packages, caches or builds"
@@ -64,7 +63,7 @@ class Silences:
 
     @cached_property
     def _report(self) -> Report:
-        """The report of the file before the baseline and the commit are considered."""
+        """The report of the file before the baseline and the commit are applied."""
         found = suppress(self._source, check(self._source, self._settings, self._project))
         return Report(list(map(self._source.placed, found)), [], read=lambda _: self._data)
 

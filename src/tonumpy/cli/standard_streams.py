@@ -1,5 +1,5 @@
-"""Writes to the standard streams, reports among it, and reads standard input; a stream that is closed or full is a
-StreamError."""
+"""Writes text and reports to the standard streams, and reads standard input; StreamError if a stream is closed or
+full."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StreamError(Exception):
 
 
 def prepare() -> None:
-    """StreamError where there is no standard output; without a place for errors nobody hears of them."""
+    """Set up the streams; StreamError if there is no standard output. Without standard error, errors are dropped."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -61,9 +61,9 @@ def print_bytes(data: bytes) -> None:
 
 
 def flush() -> None:
-    """Write what others have printed (argparse, for one), before Python does it when it is too late to report an error.
+    """Flush what others (argparse) have printed: at exit, when Python does it, an error could not be reported.
 
-    pygls closes standard output when an editor says goodbye.
+    The streams may be closed: pygls closes standard output when an editor says goodbye.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not stream.closed:
@@ -73,7 +73,7 @@ def flush() -> None:
 
 @contextmanager
 def _guarded(stream: TextIO) -> Iterator[None]:
-    """A reader that has read enough (`| head`) is no reason to stop, nor to end with another exit code."""
+    """Context manager for writing: a closed pipe (`| head`) neither stops the run nor changes its exit code."""
     try:
         yield
     except BrokenPipeError:
@@ -85,12 +85,12 @@ def _guarded(stream: TextIO) -> Iterator[None]:
 
 
 def _give_up(stream: TextIO) -> None:
-    """Drop what is still in the buffer, which Python would try to write again at the end."""
+    """Redirect the stream to nowhere: Python would try to write its buffer again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def format_of(arguments: argparse.Namespace, stream: TextIO, configuration: Configuration) -> tuple[str, Format]:
-    """The format that is asked for, or else the one for a person or for what is no terminal, with its name."""
+    """The name and the format asked for, or else `full` on a terminal and `concise` elsewhere."""
     watched = arguments.output_file is None and stream.isatty()
     name = configuration.settings_in("").output_format or ("full" if watched else "concise")
     return name, format_named(name)
@@ -101,7 +101,7 @@ def is_for_people(form: Format) -> bool:
 
 
 def publish(render: Callable[..., str], report: Report, stream: TextIO, arguments: argparse.Namespace) -> None:
-    """A report to a stream, or to the file that is named for it."""
+    """Write a report to a stream, or to the file that `--output-file` names."""
     if arguments.output_file is None:
         write(render(report, colour=has_colour(stream, arguments)), stream)
         return

@@ -1,4 +1,4 @@
-"""Runs a check again whenever a file changes that it may depend on: takes paths and the check, ends by an interrupt."""
+"""Runs a check again whenever a file changes that it may depend on, until an interrupt."""
 
 import os
 import sys
@@ -14,14 +14,14 @@ _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 
 
 def watch(paths: Iterable[str], check: Callable[[], int]) -> int:
-    """ConfigError where the library that tells of changes is missing. An interrupt goes through."""
+    """Run the check at every change, until an interrupt is raised; ConfigError if `watchfiles` is missing."""
     changes = _changes(_watched(paths))
     while True:
         if sys.stdout.isatty():
             write(_CLEAR, sys.stdout)
         try:
             check()
-        except ConfigError as error:  # somebody is about to mend it
+        except ConfigError as error:  # the user may be about to correct it
             write(f"tonumpy: error: {error}\n", sys.stderr)
         write("tonumpy: watching for changes, Ctrl-C ends\n", sys.stderr)
         while not next(changes):
@@ -42,11 +42,11 @@ def _changes(folders: list[str]) -> Iterator[object]:
         return name.endswith((*SUFFIXES, ".toml")) and bool(usual(change, path))
 
     found = watch(*folders, watch_filter=is_of_concern, rust_timeout=_PAUSE, yield_on_timeout=True, debounce=200)
-    next(found)  # from here on it is watched, while a check runs too
+    next(found)  # starts watching, also while a check runs
     return iter(found)
 
 
 def _watched(paths: Iterable[str]) -> list[str]:
-    """The folders around what is named, and the repository of each, whose modules and settings count."""
+    """The folders to watch: the repository of each path, whose modules and settings count, or else its folder."""
     found = {real_path(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths}
     return sorted({root_of(folder) or folder for folder in found if os.path.isdir(folder)}) or [os.curdir]

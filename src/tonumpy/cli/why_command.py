@@ -1,4 +1,4 @@
-"""`tonumpy why FILE:ROW`: prints each conversion of a line with what is known of it, and what silences its findings."""
+"""`tonumpy why FILE:ROW`: prints each conversion of a line with its facts, and what silences its findings."""
 
 import argparse
 import sys
@@ -18,13 +18,14 @@ from tonumpy.why import explain, nearest_conversions
 
 
 def why(arguments: argparse.Namespace) -> int:
-    """The exit code: 0 where something was told, 2 where the file cannot be read."""
+    """Run the command and return the exit code: 0, or 2 if the file cannot be read."""
     with nullcontext() if arguments.diff_base is None else diff_base(arguments.diff_base) as base:
         return 0 if _why(arguments, configuration_of(arguments), base) else 2
 
 
 def _why(arguments: argparse.Namespace, configuration: Configuration, base: DiffBase | None) -> bool:
-    """False where the file cannot be read or parsed, which is told; ConfigError where there is no conversion."""
+    """Print the explanations; False, after an error message, if the file cannot be read or parsed; ConfigError if the
+    line has no conversion."""
     filename, row, column = _read_place(arguments.place)
     filename, cell = _read_cell(filename)
     settings = without_silences(configuration.settings_of(filename))
@@ -51,7 +52,7 @@ def _why(arguments: argparse.Namespace, configuration: Configuration, base: Diff
 
 
 def _read_place(text: str) -> tuple[str, int, int | None]:
-    """The file, the row and perhaps the column of FILE:ROW[:COLUMN]; a file's own name may hold colons."""
+    """Parse FILE:ROW[:COLUMN]; the name of the file may contain colons."""
     rest, _, last = text.rpartition(":")
     before, _, middle = rest.rpartition(":")
     if before and last.isdecimal() and middle.isdecimal():
@@ -62,6 +63,6 @@ def _read_place(text: str) -> tuple[str, int, int | None]:
 
 
 def _read_cell(text: str) -> tuple[str, int | None]:
-    """The file and the cell of FILE:cell NUMBER, as they are reported."""
+    """Split FILE:cell NUMBER, as reports name cells, into file and cell; the cell is None if there is none."""
     filename, _, last = text.rpartition(":cell ")
     return (filename, int(last)) if filename and last.isdecimal() else (text, None)

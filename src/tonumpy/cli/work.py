@@ -1,4 +1,4 @@
-"""Runs tasks, or takes what former runs found, and gives the outcomes in the order of the tasks."""
+"""Runs tasks, or takes cached outcomes, and yields the outcomes in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Run(NamedTuple):
     """The result of a run: one outcome for each file that may hold a candidate, in the order of the files.
 
-    `looked_at` are all files, also those of which a search showed that they hold none.
+    `looked_at` are all files, also those without a candidate.
     """
 
     outcomes: list[Outcome]
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
     @property
     def is_certain_only(self) -> bool:
-        """True if findings of high confidence alone were asked for, in some file."""
+        """True if the settings of some file ask for high confidence only."""
         return any(outcome.task.settings.confidence == "high" for outcome in self.outcomes)
 
     def report(self) -> Report:
@@ -44,14 +44,14 @@ class Run(NamedTuple):
         return Report(findings, sorted(self.errors, key=lambda error: error.filename), unsafe, read=self.read)
 
     def read(self, filename: str) -> bytes:
-        """The bytes that the findings of a file are about: those after the change, if there is one."""
+        """The bytes to which the findings of a file refer: those after the change, if there is one."""
         changed = dict(self.changes).get(filename)
         if changed is not None or self.stdin is not None:
             return changed.new if changed is not None else self.stdin or b""
         return read(filename)
 
     def repaired(self, due: Sequence[Finding], configuration: Configuration) -> Run:
-        """The run with these findings, and no others, repaired."""
+        """The run with exactly these findings repaired."""
         wanted = {id(finding) for finding in due}
         tasks = []
         for each in self.outcomes:
@@ -67,7 +67,7 @@ class Run(NamedTuple):
         return self._replace(outcomes=[by_name[each.task.filename] for each in self.outcomes], errors=errors)
 
     def written(self) -> Run:
-        """Write what changed. This comes after the last file was looked at, because what one holds tells of others."""
+        """Write the changes. Call it after the last file was checked: the text of one is evidence for others."""
         errors = write_all(self.changes)
         failed = {error.filename for error in errors}
         kept = [outcome for outcome in self.outcomes if outcome.task.filename not in failed]
@@ -77,16 +77,16 @@ class Run(NamedTuple):
 def in_order(
     command: str, tasks: Sequence[Task], jobs: int, known: dict[str, Outcome], result_cache: ResultCache | None
 ) -> Iterator[Outcome]:
-    """`known` are outcomes by the names of their files; what is made goes to `result_cache`."""
+    """Yield the outcomes of tasks: those in `known`, by file name, and new ones, which `result_cache` keeps."""
     left = [task for task in tasks if task.filename not in known]
     made = _made(command, left, jobs, result_cache) if left else iter(())
     for task in tasks:
         yield known[task.filename] if task.filename in known else next(made)
-    yield from made  # which has come to its end, and shall know
+    yield from made  # exhausts it, so that its `finally` runs
 
 
 def _made(command: str, tasks: Sequence[Task], jobs: int, result_cache: ResultCache | None) -> Iterator[Outcome]:
-    from tonumpy.cli import run  # with the whole analysis, which is not needed where all is known: start-up
+    from tonumpy.cli import run  # imports the whole analysis, not needed if all is known: start-up
     from tonumpy.cli.parallel import outcomes_of  # the same: start-up
 
     work = {"check": run.check, "fix": run.fix, "add-noqa": run.add_noqa}[command]

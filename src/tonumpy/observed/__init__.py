@@ -1,4 +1,4 @@
-"""Reads what a run has seen, and puts it to places in the source: for a rehearsal's report, and as evidence.
+"""Maps the events of a run to places in the source, for a rehearsal's report and as evidence for later checks.
 
 Runs nothing and needs no torch; rehearsal/ makes the run.
 """

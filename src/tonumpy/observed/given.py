@@ -1,5 +1,5 @@
-"""Finds the argument of a call, or the part of an operation on an array, by which a converted tensor came there, from
-what held the tensor in the run."""
+"""Finds the argument of a call, or the operand of an array operation, that passed a converted tensor, by the names that
+held the tensor in the run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _NO_TENSORS = (ast.Constant, ast.JoinedStr, ast.Lambda, ast.Compare)
 
 
 class Given(NamedTuple):
-    """`of_items`: what it is, where its tensors are not in sight one by one. `is_sure`: it is the tensor itself,
-    and nothing that has it."""
+    """The expression that passed the tensor. `of_items`: the kind of container, if its tensors are not written out one
+    by one. `is_sure`: it is the tensor itself, not a container of it."""
 
     node: ast.expr
     of_items: Container | None
@@ -36,7 +36,7 @@ class Given(NamedTuple):
 
 
 def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observation | None) -> list[Given]:
-    """Nothing where it cannot be told which it is; several where a list is written out that has them."""
+    """The arguments that passed the tensor: none if that cannot be told, several for the items of a list display."""
     arguments = list(_arguments(call, seen))
     named = dict(held)
     for node, _ in arguments:
@@ -54,8 +54,8 @@ def given_in(call: ast.Call, held: Held, consumer: Consumer | None, seen: Observ
 
 
 def is_known(call: ast.Call, node: ast.expr, seen: Observation | None) -> bool:
-    """True if the text shows that what a call converts, an argument or what is in one, is a tensor on every path: a
-    run does not see that an array came there at other times."""
+    """True if inference shows that `node`, an argument or an item of one, is a tensor on every path: a run cannot rule
+    out that other calls pass an array."""
     for argument, value in _arguments(call, seen):
         parts = _parts(argument)
         if argument is node or node in parts:
@@ -72,7 +72,7 @@ def is_surely_tensor(value: Value | None) -> bool:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """The items of a list that is written out, or the one of a comprehension."""
+    """The items of a list, tuple or dict display, or the element of a comprehension."""
     if isinstance(node, (ast.List, ast.Tuple)):
         return node.elts
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
@@ -81,7 +81,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _arguments(call: ast.Call, seen: Observation | None) -> Iterator[tuple[ast.expr, Value | None]]:
-    """The arguments before any that is starred, and those with a name, each with what the text knows of it."""
+    """Yield the positional arguments before any starred one, and the named ones, each with its inferred value."""
     given = itertools.takewhile(lambda node: not isinstance(node, ast.Starred), call.args)
     yield from zip(
         given, itertools.chain(seen.arguments.positional if seen else (), itertools.repeat(None)), strict=False
@@ -92,18 +92,18 @@ def _arguments(call: ast.Call, seen: Observation | None) -> Iterator[tuple[ast.e
 
 
 def _within(node: ast.expr, kind: str, named: dict[str, str]) -> list[Given]:
-    """The parts of a list that is written out, or made by a comprehension, or the argument itself."""
+    """The items of a display or comprehension that hold the tensor, or else the argument itself."""
     parts = _parts(node)
     found = [part for part in parts if _kind_of(part, named) == "itself"]
     left = found or [part for part in parts if _may_hold(part, named)]
     if (found or len(left) == 1) and not any(isinstance(part, ast.Starred) for part in left):
         return [Given(part, None, bool(kind or found)) for part in left]
-    kind = kind or ("items" if isinstance(node, (ast.List, ast.Tuple)) else "")  # what is written out has it
+    kind = kind or ("items" if isinstance(node, (ast.List, ast.Tuple)) else "")  # a display contains the tensor
     return [Given(node, _CONTAINERS.get(kind), kind == "itself" and not parts)]
 
 
 def _kind_of(node: ast.expr, named: dict[str, str]) -> str | None:
-    """The kind of the expression by its own name, or as `batch[key]` of a list or dict that has the tensor."""
+    """How the expression holds the tensor, by its name, or as `batch[key]` of a container; None if it does not."""
     path = spelling_of(node)
     if path is not None and path in named:
         return named[path]
@@ -113,7 +113,7 @@ def _kind_of(node: ast.expr, named: dict[str, str]) -> str | None:
 
 
 def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
-    """A name that does not hold it, though the names were looked through, is not it."""
+    """False for an expression that cannot hold the tensor: a name must be among those that the run has recorded."""
     if isinstance(node, ast.Name):
         return node.id in named
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -122,8 +122,8 @@ def _may_hold(node: ast.expr, named: dict[str, str]) -> bool:
 
 
 def mixed_in(site: OperationSite, sighting: Sighting, seen: Observation | None) -> Mixture | None:
-    """The operand that is the tensor as a conversion; None where that cannot be told. It keeps its value where the text
-    shows it to be a tensor: an array may come there at other times."""
+    """The conversion of the operand that is the tensor; None if that cannot be told. Its `keeps_value` is True only if
+    inference shows a tensor: other executions may have an array there."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return None
@@ -132,7 +132,7 @@ def mixed_in(site: OperationSite, sighting: Sighting, seen: Observation | None) 
     if node is None:
         return None
     facts = sighting.facts
-    if kind in ("index", "equality"):  # these two ask for the device alone
+    if kind in ("index", "equality"):  # these two depend on the device only
         facts |= {"requires_grad": False, "dtype": None, "layout": None, "bit": None}
     keeps_value = kind in ("index", "put into array") and is_surely_tensor(_value_of_operand(operands, node, seen))
     function, chain = spelt(site.node), chain_of(node)
@@ -153,7 +153,7 @@ def _operator(
 
 
 def _index(operands: Operands, names: set[str]) -> tuple[MixtureKind, ast.expr | None]:
-    """The mixture of what is put into an array, or of the index of one."""
+    """The kind and the node of the tensor in `array[index]` or `array[index] = value`; None if several may be it."""
     assert operands.key is not None
     parts = indices_of(operands.key)
     of_index = [part for part in parts if spelling_of(part) in names]
@@ -165,7 +165,7 @@ def _index(operands: Operands, names: set[str]) -> tuple[MixtureKind, ast.expr |
 
 
 def _value_of_operand(operands: Operands, node: ast.expr | ast.AugAssign, seen: Observation | None) -> Value | None:
-    """The value of what is put into an array, or of the index of one; None of a part of an index."""
+    """The inferred value of the operand of an assignment to an item, or of an index; None for a part of an index."""
     if seen is None or operands.key is None:
         return None
     first, last = seen.arguments.positional[0], seen.arguments.positional[-1]

@@ -1,4 +1,4 @@
-"""Makes of what a run has seen the conversions that the rules judge: their facts are what was seen."""
+"""Makes conversions for the rules from the sightings of a run, with the observed facts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _REASONS = {
 
 
 class Seen(NamedTuple):
-    """A sighting to be judged by the rules, if there is a `conversion`, and what is said where none of them speaks.
+    """A sighting as a `conversion` for the rules, if there is one, and the finding to report if no rule finds one.
 
-    `is_sure`: what the conversion names is the tensor itself, and not something that holds it, which no repair fits.
+    `is_sure`: the conversion's expression is the tensor itself, not a container of it, which no repair fits.
 
-    `is_ruled`: the rules are asked; else `code`, `message` and `operations` are the whole of it.
+    `is_ruled`: the rules judge it; else `code`, `message` and `operations` are the finding.
     """
 
     conversion: Conversion | None
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """Why no repair is offered, where it is not sure."""
+        """The suffix of the message that says why there is no repair, if it is not sure."""
         if not isinstance(self.conversion, ArgumentConversion) or self.conversion.of_items:
             return ""
         told = quoted(self.conversion.argument) or "its argument"
@@ -59,12 +59,12 @@ class Seen(NamedTuple):
 
 
 def seen_in(module: Module, sightings: Iterable[Sighting]) -> list[Seen]:
-    """The sightings in a module that are faults, in their order."""
+    """The faults among the sightings in a module, in their order."""
     sites = Sites(module.source)
     return [_seen(module, sites, each) for each in sightings if each.is_fault]
 
 
-# What is no conversion, or came of one later: the rule, and its message.
+# The rule and the message for sightings that are no conversions, or later consequences of one.
 _MESSAGES: dict[What, tuple[str, str]] = {
     "shared write": (
         "TNP201",
@@ -99,7 +99,7 @@ def _seen(module: Module, sites: Sites, sighting: Sighting) -> Seen:
         message = f"`.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(conversion, True, "TNP101", message, (), span, sighting.observed)
     site = sites.operation(sighting.spot)
-    if sighting.is_method:  # by a name that is not written there: `getattr(x, name)()`, `methodcaller("numpy")`
+    if sighting.is_method:  # without the name `numpy` in the source: `getattr(x, name)()`, `methodcaller("numpy")`
         message = f"this line calls `.numpy()` on a tensor that {_words(sighting)}: raises {_error(sighting)}"
         return Seen(None, False, "TNP101", message, (), span, sighting.observed)
     found = [] if site is None else list(_implicit(module, site, sighting))
@@ -125,7 +125,7 @@ def conversion_at(module: Module, candidate: Candidate, sighting: Sighting) -> M
 def _implicit(
     module: Module, site: Site | OperationSite, sighting: Sighting
 ) -> Iterator[tuple[ArgumentConversion, bool]]:
-    """Each of a call's arguments by which a tensor came there that was converted, and whether it is that tensor."""
+    """Yield a conversion for each argument that passed a converted tensor, and whether it is the tensor itself."""
     if isinstance(site, OperationSite):
         mixed = _mixture(module, site, sighting)
         if mixed is not None:
@@ -151,7 +151,7 @@ def _mixture(module: Module, site: OperationSite, sighting: Sighting) -> Argumen
     callers = sighting.observed.stack
     if mixed is None or mixed.kind != "put into array" or not callers or callers[0].row == sighting.spot.row:
         return mixed
-    # The object is of a library, whose `__setitem__` converts it, and no array.
+    # The target is not an array but a library's object, whose `__setitem__` converts.
     found = _implicitly(site, mixed.argument, sighting)
     return replace(found, function=f"{found.function} = ...", keeps_value=mixed.keeps_value)
 
@@ -172,7 +172,7 @@ def _code(site: Site | OperationSite | None) -> str:
 
 
 def _message(site: Site | OperationSite | None, sighting: Sighting) -> str:
-    """The message about a tensor of which the text does not show where it is given away."""
+    """The message about a converted tensor whose expression is not known."""
     tensor = f"a tensor that {_words(sighting)}"
     is_refused = bool(sighting.observed.reasons)
     raises = f", so NumPy raises {_error(sighting)}" if is_refused else " only `torch.no_grad()` saves it"
@@ -190,7 +190,7 @@ def _words(sighting: Sighting) -> str:
 
 
 def _span(source: Source, spot: Spot) -> tuple[Position, Position]:
-    """The span of the spot; of a row alone, what is written there."""
+    """The span of a spot; if only the row is known, the text in it."""
     if spot.column is None or spot.end_row is None or spot.end_column is None:
         line = source.line(min(spot.row, len(source.line_starts))).rstrip()
         first = len(line) - len(line.lstrip()) + 1

@@ -1,6 +1,6 @@
-"""Reads and merges files of observations: what runs have seen of each conversion, as evidence for later checks.
+"""Reads and merges records of observations: the sightings of runs, as evidence for later checks.
 
-A line is known again by its text, wherever it stands by then; one whose text has changed is not.
+A sighting is found again by the text of its line, also in another row; if the text has changed it is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WHATS = ("conversion", "shared write", "lost gradient")
 
 
 class Entry(NamedTuple):
-    """A sighting, and the text of its first line without the space around it."""
+    """A sighting, and the text of its first line, stripped."""
 
     line: str
     indentation: int
@@ -32,17 +32,17 @@ class Entry(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The entries of each file, by its path relative to the folder of the record, with `/` between its parts."""
+    """The entries by file, as a path relative to the record's folder, with `/` as the separator."""
 
     files: dict[str, tuple[Entry, ...]]
 
     def sightings(self, source: Source, folder: str) -> list[Sighting]:
-        """The sightings whose lines the source still has, where they stand now."""
+        """The sightings whose lines the source still has, at their current places."""
         entries = self.files.get(relative_to(folder, source.filename), ())
         return [found for entry in entries if (found := _placed(entry, source)) is not None]
 
     def merged(self, seen: Iterable[tuple[Source, Iterable[Sighting]]], folder: str) -> Record:
-        """With what a run has seen in these sources; entries whose lines they have no more are gone."""
+        """The record with the sightings of a run in these sources added; entries whose lines are gone are dropped."""
         files = dict(self.files)
         for source, sightings in seen:
             together: dict[tuple[Spot, str, bool], Sighting] = {}
@@ -71,7 +71,7 @@ def folder_of(path: str) -> str:
 
 
 def read_record(path: str) -> Record:
-    """ConfigError where there is none, or it is not what we write."""
+    """Read a record; ConfigError if there is none, or the file has another format."""
     return _parsed(path, read_file(path))
 
 
@@ -90,7 +90,7 @@ def _parsed(path: str, data: bytes) -> Record:
 
 
 def _placed(entry: Entry, source: Source) -> Sighting | None:
-    """The sighting where its line stands now; None where the line has changed, or several are the same."""
+    """The sighting moved to the current row of its line; None if the line has changed, or several are equal."""
     spot = entry.sighting.spot
     rows = [spot.row] if _line(source, spot.row) == entry.line else []
     if not rows:
@@ -117,8 +117,8 @@ def _entry(sighting: Sighting, source: Source) -> Entry:
 
 
 def _evident(sighting: Sighting) -> Sighting | None:
-    """The sighting without the times that the user's own code makes good; None where none are left, and of what is
-    no conversion."""
+    """The sighting without the refusals that the user's code handles; None if nothing is left, or it is no
+    conversion."""
     if sighting.what in OF_DEVICES:
         return None
     if not sighting.is_handled:
@@ -128,7 +128,7 @@ def _evident(sighting: Sighting) -> Sighting | None:
 
 
 def _added(before: Sighting, now: Sighting) -> Sighting:
-    """Both together; the facts are those of the first time that it was refused."""
+    """Merge two sightings of one place; the facts are those of the first refusal."""
     failed = [each for each in (before, now) if each.is_refused]
     times = [each.passed for each in (before, now) if each.passed is not None]
     passed = together(times) if times else None
@@ -140,7 +140,7 @@ def _added(before: Sighting, now: Sighting) -> Sighting:
 
 
 def _packed(entry: Entry) -> dict[str, object]:
-    """Without the stack: it names files of one machine. Columns are as `ast` counts them."""
+    """The JSON of an entry, without the stack, which names files of one machine. Columns count as in `ast`."""
     sighting = entry.sighting
     return {
         **sighting.spot._asdict(),
@@ -181,14 +181,14 @@ def _unpacked_observed(said: dict[str, Any] | None) -> Observed | None:
 
 
 class Told(NamedTuple):
-    """The sightings of runs in a source: all of them, and by the node that was evaluated."""
+    """The recorded sightings in a source, and those of conversions by the node that was evaluated."""
 
     sightings: tuple[Sighting, ...]
     at: dict[ast.AST, Sighting]
 
 
 def told_of(source: Source, path: str) -> Told:
-    """The sightings that the record at a path has of a source; SourceError where it cannot be read."""
+    """The sightings of a source in the record at a path; SourceError if the record cannot be read."""
     try:
         record, folder = _record(path), folder_of(path)
     except ConfigError as error:
@@ -204,12 +204,12 @@ def told_of(source: Source, path: str) -> Told:
 
 
 def words_of(observed: Observed) -> str:
-    """The words for a sighting: "fails (TypeError: ...), seen 3 times: cuda:0, ..."."""
+    """Describe an observation: "fails (TypeError: ...), seen 3 times: cuda:0, ..."."""
     return f"fails ({observed.error}), {observed.words}" if observed.reasons else f"{observed.words}; never refused"
 
 
 def words_of_all(sighting: Sighting) -> str:
-    """With how often the same was not refused."""
+    """Describe a sighting, and how often the same conversion was not refused."""
     passed = sighting.passed if sighting.is_refused else None
     more = "" if passed is None else f"; not refused {passed.times} time{'s' if passed.times > 1 else ''}"
     return f"{words_of(sighting.observed)}{more}"

@@ -1,4 +1,4 @@
-"""Holds what a run has seen at one place of a file, all times together, and finds what was evaluated there."""
+"""Sums up the events of a run at one place of a file, and finds the node that was evaluated there."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ What = Literal[
     "conversion", "shared write", "lost gradient", "mixed devices", "unfinished copy", "taken for values", "no mask"
 ]
 
-Held = tuple[tuple[str, str], ...]  # the names of a tensor, or of the list or dict that has it, each with which
+Held = tuple[tuple[str, str], ...]  # names of a tensor, or of a list or dict with it, each with the kind of holder
 
 
-_LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse ones
+_LAYOUTS = {"torch._mkldnn": "mkldnn", "torch.jagged": "nested"}  # all others are sparse
 
 
 class Spot(NamedTuple):
-    """A part of a text: rows from 1, columns in UTF-8 bytes from 0, as `ast` has them. Python 3.10 knows the row only,
-    the others are None there."""
+    """A range of a source: rows from 1, columns in UTF-8 bytes from 0, as in `ast`. On Python 3.10 only the row is
+    known, the others are None."""
 
     row: int
     end_row: int | None = None
@@ -41,7 +41,7 @@ class Spot(NamedTuple):
 
 
 def together(several: Sequence[Observed]) -> Observed:
-    """Several times as one; each fact is that of the first that was refused for it."""
+    """Merge observations; each fact is that of the first one that was refused for it."""
 
     def first(reason: str) -> Observed:
         return next((each for each in several if reason in each.reasons), several[0])
@@ -57,11 +57,11 @@ def together(several: Sequence[Observed]) -> Observed:
 
 
 class Sighting(NamedTuple):
-    """`is_method`: the code there itself called `.numpy()`. `bit` is the one that was set, where one was refused.
+    """All events of one kind at one spot. `is_method`: the code there itself called `.numpy()`. `bit`: the refused bit.
 
-    `is_refused`: at least once; `observed` is of those times then, and `passed` of the others. `held` has each way in
-    which a tensor came there. `is_handled`: each time the user's own code made it good, or asked for the error.
-    `about`: of two tensors that met, both in words; of an unfinished copy, its place; of what is taken for values, how.
+    `is_refused`: at least once; then `observed` sums up those times, and `passed` the others. `held` has the names of
+    each distinct tensor. `is_handled`: the user's own code handled or expected every refusal. `about` describes both
+    tensors of a mix, the place of an unfinished copy, or how a tensor is taken for values.
     """
 
     spot: Spot
@@ -77,12 +77,12 @@ class Sighting(NamedTuple):
 
     @property
     def is_fault(self) -> bool:
-        """True unless all went well, or the user's own code makes it good."""
+        """True unless nothing was wrong, or the user's own code handles it."""
         return not self.is_handled and (self.is_refused or self.observed.is_fragile or self.what != "conversion")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts of a conversion, whatever its sort, by their names."""
+        """The fields that every kind of conversion has, by name."""
         observed, of_grad = self.observed, self.has("grad")
         return {
             "certainty": "tensor",
@@ -105,7 +105,7 @@ _OPERATIONS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)
 
 
 class Sites:
-    """The sites of one source."""
+    """Looks up the sites of one source by spot."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -115,7 +115,7 @@ class Sites:
         return find_candidates(self._source)
 
     def candidate(self, spot: Spot) -> Candidate | None:
-        """The call of `.numpy()` there; where only the row is known, the one of several that is not complete."""
+        """The call of `.numpy()` at a spot; if only the row is known, the single one there with an incomplete chain."""
         placed = [each for each in self.candidates if is_at(each.call, spot)]
         if placed:
             return placed[0]
@@ -127,7 +127,7 @@ class Sites:
         return near[0] if len(near) == 1 else None
 
     def operation(self, spot: Spot) -> Site | OperationSite | None:
-        """The call of a function there, or the operator or index; None where only the row is known, and several are."""
+        """The call, operator or index at a spot; None if only the row is known and there are several."""
         calls = find_calls(self._source, [spot.row], lambda call: is_near(call, spot))
         if len(calls) == 1:
             return calls[0]
@@ -142,7 +142,7 @@ def is_near(node: ast.expr | ast.stmt, spot: Spot) -> bool:
 
 
 def is_at(node: ast.expr | ast.stmt, spot: Spot) -> bool:
-    """The call of a method in a chain over several lines begins for Python at the method's name."""
+    """True if a node has this range. Python lets a method call in a chain over several lines begin at its name."""
     if spot.column is None or (node.end_lineno, node.end_col_offset) != (spot.end_row, spot.end_column):
         return False
     if (node.lineno, node.col_offset) == (spot.row, spot.column):

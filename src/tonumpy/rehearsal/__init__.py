@@ -1,4 +1,4 @@
-"""Runs the user's own program on a stand-in accelerator and tells of each conversion to NumPy that would have failed.
+"""Runs the user's program on a stand-in accelerator and reports each conversion to NumPy that would have failed.
 
-The only part of tonumpy that runs what it reads, and the only one that imports torch: the user's own.
+This is the only part of tonumpy that runs the code it reads, and the only one that imports torch (the user's own).
 """

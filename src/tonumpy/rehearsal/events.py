@@ -1,4 +1,4 @@
-"""The events that the stand-in accelerator reports of a run: one frozen value each, without torch."""
+"""The events that the stand-in accelerator reports of a run, as frozen values; needs no torch."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Reason = Literal["grad", "device", "dtype", "layout", "bit", "mixed"]
 Way = Literal[
     "numpy", "array", "operator", "shared write", "lost gradient", "unfinished copy", "taken for values", "no mask"
 ]
-# Called while the stack still stands, in the thread that converts, with the tensor (or what is in its place) as the
-# program has it; it keeps no reference to it.
+# Called in the converting thread, before its stack unwinds, with the tensor (or its replacement) that the program has;
+# it keeps no reference to the tensor.
 Observer = Callable[["Event", object], None]
 
 
 class Call(NamedTuple):
-    """One frame of a stack: the file as Python knows it, and the part of its text that is being evaluated.
+    """One frame of a stack: the file by Python's name for it, and the source range that is being evaluated.
 
     `row` and `end_row` count from 1; `column` and `end_column` count UTF-8 bytes from 0, as `ast` does. Python 3.10
     knows only the row: the other three are None there.
@@ -36,26 +36,26 @@ class Call(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One conversion of a tensor as it happened, or what came of one later.
+    """One conversion of a tensor, or a later consequence of one.
 
     `way`: "numpy" is a call of `.numpy()`; "array" one of `__array__` (np.asarray, a ufunc, Matplotlib); "operator"
     is an operator or function of torch that was given tensors of two devices ("mixed"), or `==` of an array and a
     tensor on the accelerator ("device"), which raises as the former does; "shared write": the array and the tensor
     share memory, and one of them was written while the other is still in use; "lost gradient": a gradient ended in
-    the array; "unfinished copy": what an asynchronous copy from the accelerator gave was read before anything waited
-    for it; "taken for values": it was a key, or was compared or kept by a library as one object; "no mask": the
-    uint8 that a boolean ufunc gives for a tensor was inverted, or was the index of an array.
+    the array; "unfinished copy": the result of an asynchronous copy from the accelerator was read before anything
+    waited for it; "taken for values": the tensor was a key, or a library compared or kept it as one object; "no mask":
+    the uint8 tensor that a boolean ufunc gives for a tensor was inverted, or indexed an array.
 
     `reasons` are all the reasons for which real hardware refuses it, in the order in which real torch checks them;
-    empty where it is not refused. `error` is the type and the message of the first refusal as real torch gives it.
-    `is_grad_enabled`: grad mode, at the moment of the call. `requires_grad` is the tensor's own, whatever the mode.
+    empty if it is not refused. `error` is the type and message of real torch's first refusal.
+    `is_grad_enabled`: grad mode at the call. `requires_grad` is the tensor's own, whatever the mode.
     `device` is what the program sees ("cuda:0"), `dtype` and `layout` are in torch's words ("torch.bfloat16").
     `shape` is that of the tensor. `stack` has the innermost call first, frames of tonumpy itself left out.
-    `is_handled`: it was raised, as the user's own code makes it good, or asks for it. `about`: where two tensors met,
-    both of them in words, or where the copy was made, or what was taken for values.
+    `is_handled`: the error was raised, because the user's own code handles or expects it. `about`: a description of
+    both tensors ("mixed"), of the place of the copy, or of what was taken for values.
 
-    `times` is how often it happened, `own` where the user's own code is in its stack (-1: nowhere). `is_direct`: that
-    code itself called the tensor's method.
+    `times` is how often it happened, `own` the index in `stack` of the user's innermost frame (-1: none).
+    `is_direct`: that frame itself called the tensor's method.
     """
 
     way: Way
@@ -77,14 +77,14 @@ class Event(NamedTuple):
 
     @property
     def what(self) -> What:
-        """The sort of sighting that it is."""
+        """The kind of sighting."""
         if self.way == "operator":
             return "mixed devices" if self.reasons == ("mixed",) else "conversion"
         return "conversion" if self.way == "numpy" or self.way == "array" else self.way
 
     @property
     def outcome(self) -> Literal["refused", "handled", "fragile", "passed"]:
-        """What came of it; "fragile": nothing was refused, but only because grad mode was off."""
+        """The result of the conversion; "fragile": it was not refused only because grad mode was off."""
         if self.is_refused:
             return "handled" if self.is_handled else "refused"
         return "fragile" if self.requires_grad and not self.is_grad_enabled else "passed"
@@ -96,7 +96,7 @@ class Event(NamedTuple):
 
 
 def event_of(fields: list[Any]) -> Event:
-    """The event whose fields were written as JSON, which knows no tuples."""
+    """The event whose fields were read from JSON, with its lists turned back into tuples."""
     read = Event(*fields)
     return read._replace(
         reasons=tuple(read.reasons),

@@ -1,9 +1,9 @@
-"""The order that a process is given for a rehearsal, how it is carried out, and how those that it starts follow.
+"""Runs a rehearsal in a process as its `Order` says, and in the Python processes that it starts.
 
-A rehearsal ends behind the program's own `atexit` functions, when Python has waited for its threads. Nothing is joined
-or waited for here, so a program ends under a rehearsal whenever it ends without. What a process has loaded is told when
-it ends, or leaves without a word (`os._exit`, `os.exec*`). Programs that it starts get an environment that has what a
-Python needs to follow; one that takes no notice of its environment is not seen.
+A rehearsal ends after the program's own `atexit` functions, when Python has waited for its threads. It joins and waits
+for nothing itself, so a program ends under a rehearsal whenever it ends without. The loaded files are recorded when the
+process ends, also by `os._exit` or `os.exec*`. Child processes get the order through environment variables; a child
+that ignores its environment is not rehearsed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ NAMES = (VARIABLE, "PYTHONPATH")
 
 
 def hooked(environment: Mapping[Any, Any], text: str) -> Mapping[Any, Any]:
-    """`text` is the order. Names and values are text or bytes; the mapping itself, where it has all that is needed."""
+    """Return the environment with the order (`text`) and our folder first in PYTHONPATH, or the very mapping if it has
+    them already. Names and values are text or bytes."""
     named = {os.fsdecode(name): name for name in environment}
     former = os.fsdecode(environment[named["PYTHONPATH"]]) if "PYTHONPATH" in named else ""
     paths = [path for path in former.split(os.pathsep) if path]
@@ -67,9 +68,9 @@ def hooked(environment: Mapping[Any, Any], text: str) -> Mapping[Any, Any]:
 
 @contextmanager
 def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
-    """Carry out an order, in this process and in those that it starts; ImportError where there is no torch.
+    """Context manager: rehearse by an order in this process and its children; ImportError if there is no torch.
 
-    `is_first`: it is the process of the program itself.
+    `is_first`: this is the process of the program itself, not a child.
     """
     import torch  # noqa: F401 -- the user's own
 
@@ -87,20 +88,19 @@ def rehearsing(text: str, *, is_first: bool = False) -> Iterator[Recorder]:
             yield recorder
 
 
-_PAUSE = 0.05  # seconds in which a thread of torch's own can come out of the stand-in
+_PAUSE = 0.05  # seconds, for threads of torch's own to leave the stand-in's code
 
 
 class Ending:
-    """`end` is to be registered with `atexit` before the program, and torch, are imported: it is called last then."""
+    """Holds a rehearsal until the process ends. Register `end` with `atexit` before the program and torch are imported:
+    it is then called last."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._recorder: Recorder | None = None
 
     def begin(self, text: str, *, is_first: bool = False) -> Recorder:
-        """Rehearse in this process, as an order says, until it ends; ImportError where there is no torch.
-
-        `is_first`: it is the process of the program itself."""
+        """Rehearse in this process by an order until `end`, as `rehearsing` does."""
         self._recorder = self._stack.enter_context(rehearsing(text, is_first=is_first))
         return self._recorder
 
@@ -111,25 +111,25 @@ class Ending:
         if threading.active_count() == 1:
             self._stack.close()
             return
-        # A daemon thread may compute on the stand-in until there is no Python any more. So it stays, and for good: what
-        # nothing refers to is taken apart while Python ends.
+        # A daemon thread may use the stand-in until the interpreter is gone. So leak a reference: an object without
+        # one would be destroyed while Python shuts down.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         time.sleep(_PAUSE)
 
 
 _EXECS = ("execv", "execve")  # all others of `os` call one of these two
-# What starts a program, and the place of the environment among its arguments.
+# Functions that start a program, each with the index of the environment among its arguments.
 _STARTS: list[tuple[Any, str, int | None]] = [
     *((os, name, 2) for name in (*_EXECS, "posix_spawn", "posix_spawnp")),
     (os, "system", None),
     (subprocess.Popen, "__init__", 11),
-    (_posixsubprocess, "fork_exec", 5),  # by which multiprocessing and joblib start a Python
+    (_posixsubprocess, "fork_exec", 5),  # multiprocessing and joblib start Python with it
 ]
 
 
 def _watch(patches: Patches, recorder: Recorder, hooked: Hooked) -> None:
-    """Tell of what the process has loaded before it leaves; `hooked` gives an environment what a Python needs to
-    follow."""
+    """Patch `os._exit` and `os.exec*` to record the loaded files first, and the functions that start programs to pass
+    the environment through `hooked`."""
 
     def leave(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         recorder.end()
@@ -144,7 +144,7 @@ def _watch(patches: Patches, recorder: Recorder, hooked: Hooked) -> None:
 
 
 def _start(hooked: Hooked, place: int | None, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-    """Start a program with an environment that it can follow by, which is an argument at a place."""
+    """Start a program with the order in its environment, the argument at index `place` or `env`."""
     given = list(arguments)
     if place is not None and len(given) > place:
         given[place] = _environment(hooked, given[place])
@@ -156,7 +156,7 @@ def _start(hooked: Hooked, place: int | None, function: Callable[..., Any], *arg
 
 
 def _environment(hooked: Hooked, given: Any) -> Any:  # noqa: ANN401
-    """None is that of this process, which the program may have changed."""
+    """The environment with the order. None stands for `os.environ`, which is updated if the program has changed it."""
     if given is None:
         wanted = hooked(os.environ)
         if wanted is not os.environ:

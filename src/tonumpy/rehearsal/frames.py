@@ -1,9 +1,9 @@
-"""Reads frames of the running program: which are the user's own (neither of Python, nor of a library, nor ours), the
-text that they are at, what holds a tensor there that is converted, and if `torch.compile` would compile them.
+"""Reads frames of the running program: whether they are the user's own (not of Python, a library or tonumpy), the
+source range they are at, the names that hold a converted tensor, and whether `torch.compile` would compile them.
 
-In compiled code `.numpy()` and NumPy are torch's: they raise neither for grad nor for a device. Not so in what
-`torch.compiler.disable` excepts, in libraries that torch leaves alone (scikit-learn, pandas), and in functions of
-NumPy's that torch has not: these see real arrays.
+In compiled code torch implements `.numpy()` and NumPy, and raises neither for grad nor for a device. Real arrays are
+used in functions under `torch.compiler.disable`, in libraries that torch does not compile (scikit-learn, pandas), and
+by NumPy functions that torch does not implement.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import spelling_of
 from tonumpy.text.syntax import own_expressions, walk
 
-Kind = Literal["itself", "items", "values"]  # it is the tensor, or a list or dict that has it
-# As the code writes it: `losses`, `self.losses`, `batch['x']`; "" for what has no name there.
+Kind = Literal["itself", "items", "values"]  # the tensor, or a list or dict that contains it
+# As the code spells it: `losses`, `self.losses`, `batch['x']`; "" if it has no name there.
 Name = tuple[str, Kind]
 Line = tuple[str, int]
 
 UNKNOWN = object()
-_MOST = 2_000  # items of a list or dict that are looked at
+_MOST = 2_000  # items of a list or dict that are searched
 _SEQUENCES = ("list", "range", "sorted", "str", "tuple")
-_TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps what reads as its attributes
+_TABLES = ("_parameters", "_buffers")  # where a torch.nn.Module keeps its parameters and buffers
 _MAX_BYTES = 2_000_000  # of one file
 
 
 def own_frame(depth: int) -> FrameType | None:
-    """The innermost frame of the user's own code, however far it is."""
+    """The innermost frame of the user's own code, at any distance."""
     return next((each for each in outward(sys._getframe(depth + 1)) if is_own(each.f_code.co_filename)), None)
 
 
 def outward(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frame, and those that called it."""
+    """Yield the frame and its callers, innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
 def place_of(frame: FrameType) -> Spot:
-    """The part of the text that a frame is at; with Python 3.10 the row alone."""
+    """The source range that a frame is evaluating; on Python 3.10 the row only."""
     if sys.version_info >= (3, 11) and frame.f_lasti >= 0:  # mypy reads this test, and no name for it
         place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
         if place is not None and place[0] is not None:
@@ -64,9 +64,9 @@ def place_of(frame: FrameType) -> Spot:
 
 @functools.cache
 def tree_of(filename: str) -> ast.Module | None:
-    """The tree of a file, which is read once; None where it cannot be."""
+    """The syntax tree of a file, cached; None if it cannot be read or parsed."""
     try:
-        if filename.endswith(".ipynb"):  # what the cells hold, put there where they were compiled
+        if filename.endswith(".ipynb"):  # `linecache` has the cells' code since they were compiled
             return ast.parse("".join(linecache.getlines(filename)))
         with open(filename, "rb") as stream:
             text = stream.read(_MAX_BYTES + 1)
@@ -79,8 +79,8 @@ _Node = TypeVar("_Node", bound=ast.expr | ast.stmt)
 
 
 def node_at(frame: FrameType, kind: type[_Node]) -> _Node | None:
-    """The expression of a kind at the place of the operation; with Python 3.10, which knows the row alone, the one in
-    the row."""
+    """The node of a kind that the frame is evaluating; on Python 3.10, which knows only the row, the single one in the
+    row."""
     spot, tree = place_of(frame), tree_of(frame.f_code.co_filename)
     nodes = () if tree is None else walk(tree)
     near = [each for each in nodes if isinstance(each, kind) and is_in_row(each, spot.row)]
@@ -90,8 +90,7 @@ def node_at(frame: FrameType, kind: type[_Node]) -> _Node | None:
 
 
 def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
-    """The value of a name, an attribute, or an item of a list or dict; else UNKNOWN. Nothing of the program's own is
-    called."""
+    """The value of a name, an attribute, or an item of a list or dict; else UNKNOWN. Calls no code of the program."""
     match node:
         case ast.Name(name):
             spaces: list[Any] = [frame.f_locals, frame.f_globals]
@@ -113,7 +112,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:  # noqa: ANN401
 
 
 def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:
-    """The names, attributes and items in the running statement that are a tensor, or a list or dict that has it."""
+    """The names, attributes and items in the running statement that are the tensor, or a list or dict containing it."""
     found: dict[str, Kind] = {}
     for part in _running(frame):
         spelling = spelling_of(part)
@@ -124,7 +123,7 @@ def names_of(tensor: object, frame: FrameType) -> tuple[Name, ...]:
 
 
 def _running(frame: FrameType) -> Iterator[ast.expr]:
-    """The expressions of the innermost statement that a frame is at."""
+    """The expressions of the innermost statement that a frame is executing."""
     tree, row = tree_of(frame.f_code.co_filename), place_of(frame).row
     nodes = () if tree is None else walk(tree)
     near = [each for each in nodes if isinstance(each, ast.stmt) and is_in_row(each, row)]
@@ -135,13 +134,13 @@ def _running(frame: FrameType) -> Iterator[ast.expr]:
 
 
 def holder_of(tensor: object) -> Name:
-    """What holds a tensor that has no name: a list that a call has just given, or nothing at all."""
+    """The container of a tensor without a name, by its referrers: a list or dict just returned by a call, or none."""
     kinds = {type(each) for each in gc.get_referrers(tensor)}
     return "", "items" if kinds & {list, tuple, set, frozenset} else "values" if dict in kinds else "itself"
 
 
 def _kind(value: object, tensor: object) -> Kind | None:
-    """By identity alone: a tensor's `==` would be another operator of torch."""
+    """How a value holds the tensor, compared by identity: a tensor's `==` would run another torch operator."""
     if value is tensor:
         return "itself"
     if type(value) in (list, tuple) and len(value) <= _MOST:  # type: ignore[arg-type]
@@ -153,25 +152,25 @@ def _kind(value: object, tensor: object) -> Kind | None:
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
-_WRITTEN_BY_TORCH = "torchinductor_"  # the folder of what torch.compile writes
+_WRITTEN_BY_TORCH = "torchinductor_"  # the folder into which torch.compile writes code
 
 
 @functools.cache
 def is_own(filename: str) -> bool:
-    """True for a file of the user's, by the name that Python knows; the working folder is that of the first call."""
+    """True if the file is the user's own; a relative name is resolved in the working folder of the first call."""
     if not filename or filename.startswith("<"):
         return False
     path = os.path.abspath(filename)
     if any(part in path for part in (*_INSTALLED, _WRITTEN_BY_TORCH)) or path.startswith(_library_folders()):
         return False
-    named = getattr(sys.modules.get("__main__"), "__file__", None)  # the program is the user's wherever it lies
+    named = getattr(sys.modules.get("__main__"), "__file__", None)  # the program is the user's, wherever it is
     is_program = named is not None and path == os.path.abspath(named)
     return os.path.isfile(path) and (is_program or not lies_in_foreign(path))
 
 
 @functools.cache
 def is_of_torch(filename: str) -> bool:
-    """Torch's own, or ours: what stands between a call of a tensor's method and the method."""
+    """True for a file of torch or tonumpy: their frames lie between a call of a tensor's method and the method."""
     path = os.path.abspath(filename)
     return path.startswith(os.path.join(_HERE, "")) or f"{os.sep}torch{os.sep}" in path
 
@@ -189,7 +188,7 @@ def _library_folders() -> tuple[str, ...]:
 
 
 def failure_of(error: BaseException) -> tuple[str, Line | None]:
-    """The parts of `spool.Failure`: the error's type, and the innermost line of the user's own in its traceback."""
+    """The fields of `spool.Failure`: the error's type, and the innermost line of the user's code in its traceback."""
     traceback, place = error.__traceback__, None
     while traceback is not None:
         filename = traceback.tb_frame.f_code.co_filename
@@ -199,7 +198,7 @@ def failure_of(error: BaseException) -> tuple[str, Line | None]:
 
 
 def in_one_line(message: str) -> str:
-    """The first line and, of what a worker has sent with its traceback, the last, which is its own error."""
+    """The first line of a message; if it quotes a worker's traceback, also its last line, the worker's error."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if len(lines) < 2:
         return "".join(lines)
@@ -207,7 +206,7 @@ def in_one_line(message: str) -> str:
 
 
 def place_of_caller() -> str:
-    """The place of the user's own code: "train.py:9"."""
+    """The innermost line of the user's code that is running: "train.py:9"."""
     frame = own_frame(1)
     return "an unknown place" if frame is None else shown(frame.f_code.co_filename, frame.f_lineno)
 
@@ -217,13 +216,13 @@ def shown(filename: str, row: int) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Relative to the folder at hand, where it is in there; else in full."""
+    """The path relative to the working folder, if it lies inside; else in full."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative
 
 
 class _Here(threading.local):
-    """For each call of this thread that changed it, whether what runs is compiled."""
+    """A stack per thread: whether each nested `calling` block runs as compiled code."""
 
     calls: tuple[bool, ...] = ()
 
@@ -232,7 +231,7 @@ here = _Here()
 
 
 def is_compiled() -> bool:
-    """True if the code that runs, innermost, would be compiled."""
+    """True if `torch.compile` would have compiled the innermost running code."""
     if not here.calls or not here.calls[-1]:
         return False
     frame = innermost()
@@ -250,7 +249,7 @@ def calling(is_compiled: bool) -> Iterator[None]:
 
 
 def innermost() -> FrameType | None:
-    """The Python code that is at a conversion, without torch's own and ours."""
+    """The innermost frame that is neither torch's nor tonumpy's: the code that converts."""
     return next((each for each in outward(sys._getframe(1)) if not is_of_torch(each.f_code.co_filename)), None)
 
 

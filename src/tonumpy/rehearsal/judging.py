@@ -1,4 +1,4 @@
-"""Judges what a run has seen: the findings of each file, and which of its conversions ran at all."""
+"""Judges the events of a run: the findings of each file, and which of its conversions did not run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tonumpy.text.sources import source_of
 
 
 class Place(NamedTuple):
-    """`how`: what is to be said of it."""
+    """A conversion that did not run; `how` is the message about it."""
 
     filename: str
     start: Position
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class JudgedFile(NamedTuple):
-    """`conversions` is how many there are, as far as the text tells or the run has shown; `unreached` did not run."""
+    """`conversions` is how many the text or the run shows; `unreached` are those that did not run."""
 
     source: Source
     settings: Settings
@@ -60,7 +60,7 @@ class Judged(NamedTuple):
 
 
 def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool) -> Judged:
-    """All files of the user's that the run has loaded, or that something happened in."""
+    """Judge all of the user's files that the run loaded or that have events."""
     sightings = sightings_of(run.events)
     files, errors, project = [], list[SourceError](), Project()
     for path in sorted({*sightings, *run.files}):
@@ -79,7 +79,7 @@ def judge_run(run: Run, settings_of: Callable[[str], Settings], *, fragile: bool
 def _judged(
     source: Source, settings: Settings, project: Project, sightings: Sequence[Sighting], *, fragile: bool
 ) -> JudgedFile:
-    """SourceError for a defect of ours, which ends no report."""
+    """Judge one file; an internal error becomes a SourceError, so the report goes on."""
     project.begin_file()
     told = [each for each in sightings if each.is_fault and (fragile or not each.observed.is_fragile)]
     of_conversions = [each for each in sightings if each.what not in OF_DEVICES]
@@ -97,14 +97,14 @@ def _judged(
 
 
 def reached_in(module: Module, settings: Settings, sightings: Sequence[Sighting]) -> tuple[int, tuple[Place, ...]]:
-    """How many conversions there are, and those that did not run."""
+    """The number of conversions, and the places of those that did not run."""
     sites, seen, others = Sites(module.source), set[int](), 0
     known = {id(node): (node, place) for node, place in _conversions(module, settings, sites)}
     for each in sightings:
         found = sites.candidate(each.spot) if each.is_method else sites.operation(each.spot)
         if found is not None:
             seen.add(id(found.call))
-        else:  # of several in a row of which nothing more is known, none is said not to have run
+        else:  # only the row is known: none of the conversions in it is called unreached
             row = each.spot.row if each.spot.column is None else 0
             near = {key for key, (node, _) in known.items() if is_in_row(node, row)}
             seen |= near
@@ -114,9 +114,9 @@ def reached_in(module: Module, settings: Settings, sightings: Sequence[Sighting]
 
 
 def _conversions(module: Module, settings: Settings, sites: Sites) -> Iterator[tuple[ast.expr | ast.AugAssign, Place]]:
-    """The calls of `.numpy()` on what may be a tensor, and what else a check at low confidence finds.
+    """Yield the calls of `.numpy()` on possible tensors, and all else that a check at low confidence finds.
 
-    What a function returns to be converted elsewhere is left out: a run has seen it there.
+    `return` sites, whose values a caller converts, are left out: a run sees the conversion there.
     """
     source = module.source
     for each in infer(module, sites.candidates, lambda: Sharing({}, {}), lambda _: False) if sites.candidates else ():
@@ -127,13 +127,13 @@ def _conversions(module: Module, settings: Settings, sites: Sites) -> Iterator[t
             yield other.site.call, Place(source.filename, other.span(source)[0], f"{what} converted no tensor")
 
 
-_MOST_HELD = 20  # different ways in which a tensor came to one place
+_MOST_HELD = 20  # distinct holders of tensors recorded at one place
 
 
 def sightings_of(events: Iterable[Event]) -> dict[str, list[Sighting]]:
-    """By the absolute path of the file; without what happened in no code of the user's.
+    """The sightings by absolute path of the file; events without a frame of the user's are left out.
 
-    A call of `.numpy()` is kept apart from what else happens at the place: where only the row is known, that may be
+    Calls of `.numpy()` are kept apart from other events at the same spot: where only the row is known, these may be
     elsewhere in it.
     """
     places: dict[tuple[str, Spot, What, bool], list[Event]] = {}
@@ -183,15 +183,14 @@ def _of_event(event: Event) -> Observed:
 
 
 def _callers(event: Event) -> tuple[Caller, ...]:
-    """The calls of the user's code, and how that code was reached: not what runs it, as pytest does in thirty
-    frames."""
+    """The frames down from the user's innermost, and of its callers only the user's own: pytest alone adds thirty."""
     inner, outer = event.stack[: event.own + 1], event.stack[event.own + 1 :]
     kept = [*inner, *(call for call in outer if is_own(call.filename))]
     return tuple(Caller(call.filename, call.row, call.function) for call in kept)
 
 
 def _bit(told: list[Event]) -> str | None:
-    """Real numbers have no conjugate bit, and the imaginary part of a conjugate has the negative one."""
+    """The bit that was refused: "conjugate" of complex tensors, "negative" of real ones such as `x.conj().imag`."""
     event = next((each for each in told if "bit" in each.reasons), None)
     if event is None:
         return None

@@ -1,7 +1,7 @@
-"""A notebook -> the code of its cells, one behind the other, at the rows that a check gives them.
+"""Compiles the cells of a notebook to one code object, at the same rows that a check gives them.
 
-What only IPython understands (`%matplotlib inline`, `!pip install x`) is not run: `files = !ls` gives an empty list,
-and `get_ipython()` something that does nothing. `display` prints.
+IPython syntax (`%matplotlib inline`, `!pip install x`) is not run: `files = !ls` gives an empty list, and
+`get_ipython()` an object whose methods do nothing. `display` prints.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tonumpy.text.sources import source_of
 
 
 def code_of(data: bytes, path: str, shown: str) -> CodeType:
-    """SourceError where it cannot be read, or has a cell that cannot be parsed; code with `await` is a coroutine's.
+    """Compile a notebook; SourceError if it or a cell cannot be read or parsed. Code with `await` is a coroutine's.
 
     `shown` is the path in messages."""
     source = source_of(data, shown)
     tree = source.tree
     for error in source.skipped:
         raise error
-    # Tracebacks, and whoever else wants a line of the file, are not to find JSON there.
+    # Tracebacks and other readers of the file's lines must not get its JSON.
     linecache.cache[path] = (len(source.text), None, source.text.splitlines(keepends=True), path)
     code: CodeType = compile(tree, path, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return code
 
 
 class _Shell:
-    """A stand-in for the result of `get_ipython()`: whatever it is asked for does nothing."""
+    """A stand-in for the result of `get_ipython()`: every attribute of it can be called, and does nothing."""
 
     def __getattr__(self, name: str) -> _Shell:
         if name.startswith("__"):
@@ -44,7 +44,7 @@ class _Shell:
 
 
 def names_of_ipython() -> dict[str, Any]:
-    """The names that a cell finds beside the builtins."""
+    """The names that IPython adds to the builtins."""
     return {"display": print, "get_ipython": _Shell, "__": []}
 
 

@@ -1,4 +1,4 @@
-"""Runs a program in a process of its own and reads what that, and those that it started, have written."""
+"""Runs a program in a child process and reads the events that it and its own children have written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tonumpy.rehearsal.spool import Run, read_run
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PYTHON = re.compile(r"python[\d.]*(?:\.exe)?")
-_ROOT = os.path.dirname(os.path.dirname(_HERE))  # where the package can be imported from
+_ROOT = os.path.dirname(os.path.dirname(_HERE))  # from where the package can be imported
 
 
 class CannotRunError(Exception):
@@ -26,7 +26,7 @@ class CannotRunError(Exception):
 
 
 class Ended(NamedTuple):
-    """The events of a run, and how the program ended, in words and with which exit code (below 0: the signal)."""
+    """The events of a run, how the program ended, in words, and its exit code (below 0: the signal)."""
 
     run: Run
     how: str
@@ -34,14 +34,14 @@ class Ended(NamedTuple):
 
 
 def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, output: TextIO) -> Ended:
-    """`words` are SCRIPT ARG..., or -m MODULE ARG...; what the program prints goes to `output`.
+    """Rehearse the program `words`: SCRIPT ARG..., or -m MODULE ARG...; its standard output goes to `output`.
 
-    Ctrl-C ends the program, which hears of it as well as we do, and not the report.
+    Ctrl-C reaches both processes: it ends the program, but the report is still made.
     """
     with tempfile.TemporaryDirectory(prefix="tonumpy-rehearsal-", ignore_cleanup_errors=True) as folder:
         given, words = _parted(words)
         order = Order(folder, device, stop, devices).as_text()
-        # The interpreter's own options, as -W error, hold for the program, too.
+        # Pass on the interpreter's own options, such as `-W error`.
         options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         command = [sys.executable, *options, *given, os.path.join(_HERE, "program.py"), _ROOT, order, *words]
         with subprocess.Popen(command, stdout=output) as process, _passed_on(process):
@@ -56,8 +56,8 @@ def run_program(words: Sequence[str], device: str, *, stop: bool, devices: int, 
 
 
 def _parted(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """The options of Python, and the program, where the words begin with the name of Python; CannotRunError where that
-    is another Python than ours."""
+    """Split words that begin with `python` into Python's options and the program; CannotRunError if that is another
+    Python than this one."""
     if not words or not _PYTHON.fullmatch(os.path.basename(words[0])) or len(words) == 1:
         return (), words
     if os.path.basename(words[0]) != words[0] and os.path.realpath(words[0]) != os.path.realpath(sys.executable):
@@ -72,7 +72,7 @@ def _parted(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 @contextmanager
 def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals that would end us are the program's; that of Ctrl-C the terminal has given it already."""
+    """Forward SIGTERM and SIGHUP to the program meanwhile, and ignore SIGINT, which the terminal sends it as well."""
     with ExitStack() as before:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)

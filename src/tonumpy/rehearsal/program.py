@@ -1,6 +1,6 @@
 """Runs a program as Python would, on a stand-in accelerator: `python program.py ROOT ORDER SCRIPT ARG...`.
 
-Started by its path: the program's own folder must be the first that it imports from, and ours nowhere before it.
+Started by its path, so that the program's own folder comes first in `sys.path`, and ours not before it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import NoReturn
 
-# Whether Python puts the folder of a program before all others, which `-P` and `-I` forbid.
+# Whether Python puts the program's folder first in `sys.path`; `-P` and `-I` forbid it.
 PUTS_FOLDER = not (sys.flags.isolated or getattr(sys.flags, "safe_path", False))
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _COROUTINE = 0x80  # inspect.CO_COROUTINE: a notebook that awaits
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
         _give_up(order.folder, f"a rehearsal runs on your own torch, and there is none: {error}")
 
     def note(ended: str, failure: object) -> None:
-        if os.getpid() == process:  # and not a fork of it
+        if os.getpid() == process:  # not in a fork
             recorder.note_how(ended, failure)
 
     try:
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
         said = f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
         note(said, failure)
         error.__traceback__ = _without_ours(error.__traceback__)
-        if failure[1] is not None and failure[1][0].endswith(".ipynb"):  # Python would show what the file holds
+        if failure[1] is not None and failure[1][0].endswith(".ipynb"):  # Python would show its JSON
             import traceback  # start-up
 
             traceback.print_exception(error)
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _prepared(words: list[str]) -> Callable[[], None]:
-    """A function that runs the program, with `sys.argv`, `sys.path` and `__main__` as it would find them."""
+    """Set `sys.argv` and `sys.path` as Python does for the program, and return a function that runs it."""
     if words[:1] == ["-m"]:
         if len(words) < 2:
             raise NotStartedError("-m: the name of a module is missing")
@@ -106,7 +106,7 @@ def _prepared(words: list[str]) -> Callable[[], None]:
 
 
 def _code_of(text: bytes, path: str, shown: str) -> CodeType:
-    """NotStartedError for a notebook that cannot be run."""
+    """Compile a script or notebook; NotStartedError for a notebook that cannot be run."""
     if not path.endswith(".ipynb"):
         return compile(text, path, "exec", dont_inherit=True)
     from tonumpy.findings import SourceError  # start-up
@@ -119,7 +119,7 @@ def _code_of(text: bytes, path: str, shown: str) -> CodeType:
 
 
 def _command_named(name: str) -> Callable[[], None] | None:
-    """A command that a package has installed, as `torchrun`; None where there is none."""
+    """A function that runs a console script by its name (`torchrun`); None if no package has installed it."""
     from importlib.metadata import entry_points
 
     for each in entry_points(group="console_scripts", name=name):
@@ -134,7 +134,7 @@ def _command_named(name: str) -> Callable[[], None] | None:
 
 
 def _module_named(name: str) -> tuple[CodeType, object]:
-    """The module's code and loader, found as `python -m` finds them."""
+    """The code and the spec of a module, found as `python -m` finds them."""
     import runpy
 
     try:
@@ -170,7 +170,7 @@ def _runner(code: CodeType, path: str, spec: object) -> Callable[[], None]:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without this module's frames and those of the stand-in, between the program's own and torch's."""
+    """The traceback without the frames of this package, which lie between the program's own and torch's."""
     kept = []
     while traceback is not None:
         if not traceback.tb_frame.f_code.co_filename.startswith(_HERE):

@@ -46,14 +46,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def device_count(text: str) -> int:
-    """How many devices there are to be, as a command line says it."""
+    """Parse the value of `--devices`; ArgumentTypeError if it is out of range."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_DEVICES:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_DEVICES} is wanted, not {text!r}")
     return int(text)
 
 
 def program_at(words: Sequence[str], parser: argparse.ArgumentParser) -> int:
-    """The index at which the program begins among the words: at `--`, `-m`, or the first that is no option and no
+    """The index of the word at which the program begins: `--`, `-m`, or the first that is neither an option nor an
     option's value."""
     at = 1
     while at < len(words):

@@ -1,4 +1,4 @@
-"""Judges whether repairs hold when the program runs again: whether it still ends as it did, and which did not run."""
+"""Judges repairs when the program runs again: whether it still ends as before, and which repaired lines did not run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTERRUPTED = 130  # the exit code after Ctrl-C
 
 
 class RepairedFile(NamedTuple):
-    """The text as it was first, the judgements whose repairs it has now, their edits and the text that has them."""
+    """The original source, the judgements whose repairs are applied, their edits, and the repaired text."""
 
     source: Source
     judgements: tuple[Judgement, ...]
@@ -33,7 +33,7 @@ class RepairedFile(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The bytes of the file; without any repair those that it had."""
+        """The bytes of the repaired file; without repairs, the original bytes."""
         if not self.judgements and self.source.data is not None:
             return self.source.data
         return self.source.encode(self.now.document)
@@ -43,7 +43,7 @@ class RepairedFile(NamedTuple):
         return self.source.edited(self.text, self.edits)
 
     def moved(self, position: Position, *, is_end: bool = False) -> Position:
-        """The position after the repairs. Text that is inserted at the very place belongs to what ends there."""
+        """The position after the repairs. Text inserted exactly there counts as before it only if `is_end`."""
         offset = moved = self.source.offset(position)
         for edit in self.edits:
             end = self.source.offset(edit.end)
@@ -52,7 +52,7 @@ class RepairedFile(NamedTuple):
         return self.now.position_at(moved)
 
     def extent(self, judgement: Judgement) -> tuple[Position, Position]:
-        """From where to where the call, or the operation, now stands whose conversion was repaired."""
+        """The start and end, after the repairs, of the call or operation that was repaired."""
         conversion = judgement.conversion
         assert conversion is not None
         node = conversion.site.call
@@ -65,14 +65,14 @@ class RepairedFile(NamedTuple):
 
 
 def repaired(source: Source, judgements: Sequence[Judgement]) -> RepairedFile:
-    """SourceError where they cannot be repaired."""
+    """Apply the judgements' repairs; SourceError if they cannot be applied."""
     edits = repair(source, judgements)
     return RepairedFile(source, tuple(judgements), edits, apply_edits(source, edits))
 
 
 class Outcome(NamedTuple):
-    """The findings whose repair stands, those that ran again and those that did not, and those whose repairs are gone
-    again, at their places in the text as it is now, with how the program ended then."""
+    """Findings whose repairs stand and ran again (`ran`), stand but did not run (`unreached`), or were undone
+    (`taken_back`), at their places in the current text; `how` the program ended with the undone repairs."""
 
     ran: tuple[Finding, ...]
     unreached: tuple[Finding, ...] = ()
@@ -81,9 +81,9 @@ class Outcome(NamedTuple):
 
 
 def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
-    """True if the repaired program ends otherwise than it did before, and not well.
+    """True if the repaired program fails, and otherwise than before.
 
-    One that its user ends is not broken, and one that stops at each refused conversion goes on to the next.
+    False if the user interrupted it, or if it `stops` at refused conversions and has come to the next one.
     """
     failure = again.run.failure
     is_interrupted = again.code == _INTERRUPTED or -again.code in _INTERRUPTS
@@ -92,13 +92,13 @@ def is_broken(first: Ended, again: Ended, *, stops: bool) -> bool:
 
 
 def ran_again(file: RepairedFile, judgement: Judgement, sightings: Iterable[Sighting]) -> bool:
-    """True if a conversion was seen where it stands; the sightings are those of the file in the last run."""
+    """True if the last run, whose sightings of the file are given, has one at the repaired place."""
     start, end = file.extent(judgement)
     return any(start.row <= each.spot.row <= end.row for each in sightings)
 
 
 def how_it_ended(ended: Ended) -> str:
-    """ "raised AttributeError at learn.py:4"."""
+    """Describe the end of a run: "raised AttributeError at learn.py:4"."""
     failure = ended.run.failure
     if failure is None or not failure.kind:
         return ended.how
@@ -107,6 +107,6 @@ def how_it_ended(ended: Ended) -> str:
 
 
 def _end(ended: Ended) -> tuple[int, str, str]:
-    """The exit code, and of an error its type and its file."""
+    """The identity of an end: exit code, the error's type and its file."""
     failure = ended.run.failure
     return ended.code, failure.kind if failure else "", failure.place[0] if failure and failure.place else ""

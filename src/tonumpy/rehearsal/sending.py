@@ -1,4 +1,4 @@
-"""Makes a tensor of the stand-in again that another process has sent."""
+"""Rebuilds a stand-in tensor that another process has sent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def received(rebuild: Callable[..., Any], fields: tuple[Any, ...], device: str) -> Any:  # noqa: ANN401
-    """The tensor of the shared memory, which lies on the device as it did there."""
-    import torch  # in the receiver, which begins to rehearse then
+    """Rebuild the tensor from shared memory and mark it with the device that it had in the sender."""
+    import torch  # the receiver begins to rehearse at this import
 
     tensor = rebuild(*fields)
     tensor.untyped_storage().mark = torch.empty(0, device=device).untyped_storage().mark

@@ -1,7 +1,7 @@
-"""Writes what happens in a run, event after event, into a file for each process, and reads these in the end.
+"""Writes the events of a run into one file per process as they happen, and reads the files in the end.
 
-The folder outlives the processes. The first event of a kind is written in full, each further one as the number of that.
-A worker that ends without a word has lost nothing.
+The first event of a kind is written in full, each repetition as the number of the first. A worker that is killed loses
+no events: each is on the disk at once, and the folder outlives the processes.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tonumpy.rehearsal.frames import holder_of, is_of_torch, is_own, names_of, o
 
 
 class Failure(NamedTuple):
-    """The error that ended a program: its type ("" where it was `sys.exit`), and the innermost line of the user's own
-    code: absolute path and row."""
+    """The error that ended a program: its type ("" for `sys.exit`), and the innermost line of the user's own code, as
+    absolute path and row."""
 
     kind: str
     place: tuple[str, int] | None
 
 
 class Run(NamedTuple):
-    """All that was written: `files` are those of the user's that were loaded, `ended` is how the program did.
+    """The contents of all files: `files` are the user's files that were loaded, `ended` says how the program ended.
 
-    `problems` are failures of our own, which did not end the program. `children` is how many other processes with torch
-    were rehearsed, and `missed` has the commands of those that were not, and why.
+    `problems` are internal errors, which did not end the program. `children` counts the rehearsed child processes that
+    imported torch; `missed` has the command and the reason of each that was not rehearsed.
     """
 
     events: tuple[Event, ...]
@@ -66,7 +66,7 @@ def read_run(folder: str) -> Run:
                         problems[str(problem)] = None
                     case {"missed": [command, reason]}:
                         missed.append((command, reason))
-                    case {"process": process, "is_first": is_first}:  # what becomes another program is known already
+                    case {"process": process, "is_first": is_first}:  # after `exec` the process is known already
                         processes[process] = processes.get(process, False) or is_first
                     case {"files": names}:
                         files.update(names)
@@ -82,16 +82,16 @@ def _lines(path: str) -> list[Any]:
         for line in stream:
             try:
                 found.append(json.loads(line))
-            except ValueError:  # the last one of a process that was killed
+            except ValueError:  # an incomplete last line, of a killed process
                 break
     return found
 
 
-MOST_FRAMES = 40  # of a stack that are kept
+MOST_FRAMES = 40  # kept of a stack
 
 
 def _in_full(event: Event, own: int, tensor: object) -> Event:
-    """The event with what only the first of its kind tells: where the user's own code is, and what holds the tensor."""
+    """The event with the fields that only the first of its kind has: the user's frame, and the names of the tensor."""
     is_direct = own >= 0 and all(is_of_torch(call.filename) for call in event.stack[:own])
     told = event._replace(stack=event.stack[: max(MOST_FRAMES, own + 1)], own=own, is_direct=is_direct)
     if own < 0 or tensor is None:
@@ -104,9 +104,9 @@ def _in_full(event: Event, own: int, tensor: object) -> Event:
 
 
 class Recorder:
-    """An observer of the stand-in accelerator, for this process and those that are forked from it.
+    """An observer that writes the events of this process, and of each fork of it, to a file.
 
-    `is_first`: this is the process of the program itself, and none that it has started.
+    `is_first`: this is the process of the program itself, not a child.
     """
 
     def __init__(self, folder: str, *, is_first: bool = False) -> None:
@@ -115,7 +115,7 @@ class Recorder:
         self._begin(is_first=is_first)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin)
-        register_after_fork(self, Recorder.open)  # what multiprocessing forks does not become another program
+        register_after_fork(self, Recorder.open)  # a fork of multiprocessing never calls `exec`
         self.open()
 
     def _begin(self, *, is_first: bool = False) -> None:
@@ -125,7 +125,7 @@ class Recorder:
         self._file: int | None = None
 
     def open(self) -> None:
-        """Begin the file of this process, which tells that it was rehearsed."""
+        """Create the file of this process and write its first line: that the process is rehearsed."""
         with suppress(OSError):  # the run that started it is over
             if self._file is None:
                 path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
@@ -133,7 +133,7 @@ class Recorder:
                 self._write({"process": os.getpid(), "is_first": self._is_first})
 
     def __call__(self, event: Event, tensor: object) -> None:
-        """Must not end the program, whatever happens here."""
+        """Record the event; an error here becomes a "problem" and never ends the program."""
         try:
             self._note(event, tensor)
         except Exception as error:
@@ -154,15 +154,15 @@ class Recorder:
             os.write(self._file, json.dumps(told, default=str).encode() + b"\n")
 
     def note_how(self, ended: str, failure: object) -> None:
-        """How the program ended, and of which error (as frames.py has it)."""
+        """Record how the program ended, and the `failure_of` its error."""
         self._write({"ended": ended, "failure": failure})
 
     def end(self) -> None:
-        """Which files of the user's this process has loaded."""
+        """Record the user's files that this process has loaded."""
         self.before_end()
         files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         own = sorted(os.path.abspath(file) for file in files if isinstance(file, str) and is_own(file))
-        # Whoever leaves in the midst of things, as from a handler of a signal, may hold the lock.
+        # Code that exits abruptly, such as a signal handler, may interrupt the holder of the lock.
         is_held = self._lock.acquire(timeout=1)
         self._write({"files": own})
         if is_held:

@@ -1,4 +1,4 @@
-"""The closing words of a rehearsal: how the program ended, what was found, what was repaired, what did not run."""
+"""Words the summary of a rehearsal: how the program ended, what was found, repaired, and did not run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def summary_of(
     is_shown: bool,
     option: str | None,
 ) -> str:
-    """`how` the program ended is said where it is not empty. `repairs` is None where none was asked for; `is_shown`:
-    they were shown only, and nothing ran again. What did not run is listed; but where there is an `option` that asks
-    for it, that is named alone."""
+    """The lines of the summary. It says `how` the program ended unless that is empty. `repairs` is None if none was
+    asked for; `is_shown`: the repairs were only shown, so nothing ran again. Conversions that did not run are listed;
+    if an `option` would list them, they are only counted and the option is named."""
     lines = [f"tonumpy: warning: an event was lost, please report it: {visible(each)}" for each in run.problems]
     lines += _processes(run)
     has_raised = run.failure is not None and bool(run.failure.kind) and not report.findings
     ending = [f"The program {visible(how)}."] if how else []
-    if has_raised:  # what it raised itself may be a conversion, and comes before what is told of the others
+    if has_raised:  # its error may be a conversion's, so it precedes "No other conversion"
         lines, ending = lines + ending, []
     if repairs is None:
         lines.append(_found(report, has_raised=has_raised))
@@ -50,7 +50,7 @@ def _found(report: Report, *, has_raised: bool) -> str:
 
 
 def _of_repairs(repairs: Outcome, left: int) -> list[str]:
-    """The lines about repairs: what was taken back, what stands, and of that what has not run again."""
+    """The lines about repairs: those taken back, those that did not run again, and the counts."""
     lines = [f"{_place(each)} taken back: the program then {visible(repairs.how)}" for each in repairs.taken_back]
     lines += [f"{_place(each)} repaired, and did not run again" for each in repairs.unreached]
     if not repairs.ran and not repairs.unreached:
@@ -64,7 +64,7 @@ def _place(finding: Finding) -> str:
 
 
 def reached(judged: Judged, option: str | None) -> str:
-    """ "31 of 40 conversions in 12 files ran; 9 did not"."""
+    """The line of counts: "31 of 40 conversions in 12 files ran; 9 did not"."""
     files = [file for file in judged.files if file.conversions]
     total, unreached = sum(file.conversions for file in files), len(judged.unreached)
     if not total:
@@ -91,7 +91,7 @@ def _offer(report: Report, *, is_asked: bool) -> list[str]:
 
 
 def _processes(run: Run) -> list[str]:
-    """How many there were beside the program's own, and those of which nothing is known."""
+    """The lines about child processes: those not rehearsed, and the counts."""
     lines = [f"Not rehearsed: `{visible(command)}` ({visible(reason)})." for command, reason in run.missed]
     total = run.children + len(run.missed)
     if total:

@@ -1,4 +1,4 @@
-"""Renders one run's findings and errors as a report: one file a format, found by its name."""
+"""Renders the findings and errors of a run as a report: one module per format, found by its name."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from tonumpy.text.source import Source
 
     class Format(Protocol):
-        """The interface of a module of this package. A text that is returned ends with a newline or is empty.
+        """The interface of a format module. A returned text ends with a newline or is empty.
 
-        A format that has `--statistics` too (how many findings each code has) also defines `render_statistics`, which
-        takes and returns the same. One with `FOR_PEOPLE = True` is followed by a summary.
+        A format that supports `--statistics` (the number of findings per code) also defines `render_statistics`, with
+        the same signature. A summary follows one with `FOR_PEOPLE = True`.
         """
 
         def render(self, report: Report, *, colour: bool) -> str: ...
 
 
 class Report(NamedTuple):
-    """`unsafe_allowed` names the files whose settings have `unsafe-fixes`; `shows_evidence`: people asked for it.
+    """The input of a format. `unsafe_allowed`: the files whose settings have `unsafe-fixes`; `shows_evidence`: show it.
 
-    `read` gives the bytes that a file's findings speak of; None where there is nothing to read.
+    `read` returns the bytes to which a file's findings refer; None if sources cannot be read.
     """
 
     findings: Sequence[Finding]
@@ -41,8 +41,8 @@ class Report(NamedTuple):
     read: Callable[[str], bytes] | None = None
 
     def source_of(self, finding: Finding) -> Source | None:
-        """The text in which a finding has its place, in a notebook that of the cell; None where it cannot be read, or
-        is not what it was any more."""
+        """The text to whose rows a finding refers, in a notebook that of the cell; None if it cannot be read, or is now
+        too short for the finding."""
         if self.read is None:
             return None
         source = _source(self.read, finding.filename, finding.cell and finding.cell.number)
@@ -51,16 +51,16 @@ class Report(NamedTuple):
         return source
 
     def document_of(self, finding: Finding) -> Source | None:
-        """The text of the file: in a notebook, its JSON."""
+        """The text of the file; of a notebook, its JSON."""
         return None if self.read is None else _source(self.read, finding.filename)
 
     def is_fixable(self, finding: Finding) -> bool:
-        """True if `tonumpy fix`, as it is configured, repairs the finding."""
+        """True if `tonumpy fix`, with these settings, repairs the finding."""
         return is_fixable(finding, unsafe=finding.filename in self.unsafe_allowed)
 
 
 def error_code(error: SourceError) -> tuple[str, str]:
-    """The code and the name that ruff gives to such an error."""
+    """The code and the name that ruff has for the error."""
     return ("E902", "io-error") if error.position is None else ("invalid-syntax", "invalid-syntax")
 
 
@@ -99,7 +99,7 @@ def is_fixable(finding: Finding, *, unsafe: bool) -> bool:
 
 
 def count_codes(report: Report) -> list[tuple[str, int]]:
-    """Each code with the number of its findings, most first."""
+    """The codes with the numbers of their findings, most first."""
     counts: dict[str, int] = {}
     for finding in report.findings:
         counts[finding.code] = counts.get(finding.code, 0) + 1

@@ -1,4 +1,4 @@
-"""Findings and errors as logging commands, which Azure Pipelines shows beside the lines."""
+"""Renders findings and errors as logging commands, which Azure Pipelines shows beside the lines."""
 
 from tonumpy.report import Report, absolute
 from tonumpy.report.parts.entries import Entry, entries, severity
@@ -12,7 +12,7 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
 def _command(entry: Entry) -> str:
     (row, column), path = entry.start, _property(visible(absolute(entry.filename)))
     place = f"sourcepath={path};linenumber={row};columnnumber={column};code={entry.code};"
-    kind = "error" if severity(entry.finding) == "error" else "warning"  # there is nothing less
+    kind = "error" if severity(entry.finding) == "error" else "warning"  # the lowest level
     return f"##vso[task.logissue type={kind};{place}]{_data(visible(entry.message))}\n"
 
 

@@ -1,7 +1,7 @@
-"""Findings as lines for people and editors: `path:row:column: CODE message (fix: ...)`.
+"""Renders findings as lines for people and editors: `path:row:column: CODE message (fix: ...)`.
 
-A line has at most `WIDTH` characters, what and why first; the format `full` has the rest. A path is never cut: where
-it has more than `LONG_PATH` characters, the line is longer by as many.
+A line has at most `WIDTH` characters, what and why first; the format `full` has the rest. A path is never cut: if it
+has more than `LONG_PATH` characters, the line is longer by as many.
 """
 
 import re
@@ -14,7 +14,7 @@ from tonumpy.text.visible import visible, visible_path
 FOR_PEOPLE = True
 WIDTH = 120
 LONG_PATH = 60
-# What the code of the rule says already, or another format says, in the order in which it is left out.
+# Parts of messages that the rule's code or the format `full` says, in the order in which they are dropped.
 _CLEAR_FROM_CODE = (
     (r" on a (possible )?tensor,", ","),
     (r"^`\.numpy\(\)` without ", "without "),
@@ -27,7 +27,7 @@ _CLEAR_FROM_CODE = (
 
 
 def render(report: Report, *, colour: bool) -> str:
-    """A finding that `tonumpy fix` repairs is marked `[*]`, as in ruff's report."""
+    """Render the findings; `[*]` marks those that `tonumpy fix` repairs, as in ruff's report."""
     lines = "".join(
         _line(finding, report.is_fixable(finding)) + (told_evidence(finding) if report.shows_evidence else "")
         for finding in report.findings
@@ -36,7 +36,7 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def render_statistics(report: Report, *, colour: bool) -> str:
-    """The count of findings of each code, the highest first."""
+    """Render the number of findings of each code, the highest first."""
     lines = ""
     for code, count in count_codes(report):
         fixable = any(report.is_fixable(finding) for finding in report.findings if finding.code == code)
@@ -60,7 +60,7 @@ def _line(finding: Finding, fixable: bool) -> str:
 
 
 def _shortened(message: str, width: int) -> str:
-    """Return the message without its last clauses, then without what its code says already, then cut to `width`."""
+    """The message shortened to `width`: without its last clauses, then without parts the code implies, then cut."""
     for mark in ("; ", ": "):
         while len(message) > width and (clause := message.rpartition(mark)[0]) and clause.count("`") % 2 == 0:
             message = clause
@@ -74,7 +74,7 @@ def _shortened(message: str, width: int) -> str:
 
 
 def told_evidence(finding: Finding) -> str:
-    """The confidence of a finding and its evidence."""
+    """The lines with the confidence of a finding and its evidence."""
     from tonumpy.report.parts.evidence_lines import lines_of  # only where it is asked for: start-up
 
     return f"    {finding.confidence} confidence\n{lines_of(finding.evidence, '    ')}"

@@ -1,4 +1,4 @@
-"""Findings for people: each with its lines, a caret under what is meant, and the lines as the repair makes them."""
+"""Renders findings for people: each with its lines, a caret under its place, and the lines after the repair."""
 
 import os
 
@@ -35,7 +35,7 @@ def _finding(report: Report, finding: Finding) -> str:
 
 
 def _run(observed: Observed) -> str:
-    """The lines of what a run has seen, what torch says of it, and the calls that led there."""
+    """The lines about an observation: what a run has seen, torch's error, and the calls that led there."""
     text = f"{CYAN}run{PLAIN}: {visible(observed.words)}\n"
     text += f"{CYAN}run{PLAIN}: {visible(observed.error)}\n" if observed.error else ""
     for each in observed.stack:
@@ -44,6 +44,6 @@ def _run(observed: Observed) -> str:
 
 
 def _path(filename: str) -> str:
-    """The path for people: that of a library from its package on, that of one's own file from the working folder."""
+    """The path for people: of a library's file relative to site-packages, of the user's to the working folder."""
     _, installed, inside = filename.rpartition(f"site-packages{os.sep}")
     return inside if installed else filename.removeprefix(os.path.join(os.getcwd(), ""))

@@ -1,4 +1,4 @@
-"""Findings and errors as workflow commands, which GitHub Actions shows beside the lines of a pull request."""
+"""Renders findings and errors as workflow commands, which GitHub Actions shows beside the lines of a pull request."""
 
 import os
 

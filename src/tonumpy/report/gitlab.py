@@ -1,4 +1,4 @@
-"""Findings and errors as a code quality report, which GitLab shows in merge requests."""
+"""Renders findings and errors as a code quality report, which GitLab shows in merge requests."""
 
 import os
 from hashlib import sha256
@@ -12,14 +12,15 @@ _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    """Paths are relative to the project, which a pipeline names in CI_PROJECT_DIR; elsewhere to the current folder."""
+    """Render the report; paths are relative to the project (CI_PROJECT_DIR in a pipeline), else the current folder."""
     root = os.environ.get("CI_PROJECT_DIR") or os.curdir
     taken: dict[str, int] = {}
     return as_json([_issue(entry, _known_by(entry, report), root, taken) for entry in entries(report)])
 
 
 def _known_by(entry: Entry, report: Report) -> str:
-    """The text of the line, which neither other lines nor other words of ours change; of an error what it says."""
+    """The text that identifies an issue, stable under changes of other lines and of our messages: that of its line; of
+    an error, its message."""
     source = report.source_of(entry.finding) if entry.finding else None
     return source.line(entry.finding.start.row).strip() if source and entry.finding else entry.message
 
@@ -37,7 +38,7 @@ def _issue(entry: Entry, known_by: str, root: str, taken: dict[str, int]) -> dic
 
 
 def _fingerprint(of: str, taken: dict[str, int]) -> str:
-    """The identity of an issue, which does not change with the lines above or with our words."""
+    """A digest that identifies an issue; equal ones are numbered."""
     number = taken[of] = taken.get(of, -1) + 1
     return sha256(f"{of}:{number}".encode()).hexdigest()[:16]
 

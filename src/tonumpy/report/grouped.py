@@ -1,4 +1,4 @@
-"""Findings for people, by file."""
+"""Renders findings for people, by file."""
 
 from tonumpy.findings import Finding
 from tonumpy.report import Report

@@ -1,6 +1,6 @@
-"""Findings and errors as one HTML page for a team: plots, filters, and each finding with its code and its patch.
+"""Renders findings and errors as one HTML page for a team: plots, filters, each finding with its code and its patch.
 
-The page asks for nothing: its style, its script and its data are in it, and its own policy forbids anything else.
+The page loads nothing: style, script and data are in it, and its content security policy forbids anything else.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
         for rule in all_rules()
         if rule.code in found
     }
-    # `</script>` and `<!--` would mean something where the data stands.
+    # Inside the script element, `</script>` and `<!--` would be markup.
     data = json.dumps({"files": files.entries, "rules": rules, "findings": findings}, separators=(",", ":"))
     summary = " ".join(summary_of_check(report, Unsaid()).split("\n")).strip()
     return Template(_part("report.html")).substitute(
@@ -66,7 +66,7 @@ def _errors(report: Report) -> str:
 
 
 class _Files:
-    """The files of the findings, each with the lines that are shown of it."""
+    """The files of the findings, each with the lines of it that are shown."""
 
     def __init__(self, report: Report) -> None:
         self.entries: list[dict[str, object]] = []
@@ -106,7 +106,7 @@ class _Files:
 
 
 def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:
-    """The first row that changes, the lines that are there, and those that are to be."""
+    """The first row that changes, the old lines, and the new ones."""
     first, last = fix.edits[0].start.row, fix.edits[-1].end.row
     starts = source.line_starts
     start, stop = starts[first - 1], starts[last] if last < len(starts) else len(source.text)
@@ -116,7 +116,7 @@ def _patch(source: Source, fix: Fix) -> tuple[int, list[str], list[str]]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as Python counts them, which are fewer than those of `str.splitlines`."""
+    """The lines of a text as Python's syntax splits them: `str.splitlines` splits at more characters."""
     return [_cut(line) for line in re.split(r"\r\n|\r|\n", text.rstrip("\r\n"))]
 
 

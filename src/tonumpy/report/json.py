@@ -1,4 +1,4 @@
-"""Findings and errors as one JSON array in the shape of `ruff check --output-format json`, key for key."""
+"""Renders findings and errors as one JSON array in the shape of `ruff check --output-format json`, key for key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonumpy.text.visible import without_surrogates
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    """The findings as ruff's JSON; a file that could not be read or parsed is an entry too, in sorted order."""
+    """Render the findings as ruff does; a file that could not be read or parsed is an entry, too, in sorted order."""
     return as_json(json_entries(report))
 
 
@@ -52,7 +52,7 @@ def _finding(finding: Finding, names: dict[str, str]) -> dict[str, object]:
 
 
 def observed_entry(observed: Observed) -> dict[str, object]:
-    """The observation of a run, for machines."""
+    """The observation of a run, as JSON."""
     stack = [dict(sorted(each._asdict().items())) for each in observed.stack]
     fields = observed._asdict() | {"fragile": observed.is_fragile, "stack": stack}
     del fields["is_fragile"]

@@ -1,4 +1,4 @@
-"""Findings and errors as one JSON object a line, each as in `json`."""
+"""Renders findings and errors as one JSON object a line, each as in `json`."""
 
 from tonumpy.report import Report
 from tonumpy.report.json import json_entries

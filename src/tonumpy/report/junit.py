@@ -1,5 +1,5 @@
-"""Findings and errors as a JUnit report: a test suite a file, a failed test a finding, and one that passed if there is
-none."""
+"""Renders findings and errors as a JUnit report: a test suite per file, a failed test per finding, and one passed test
+if there is none."""
 
 import os
 from xml.etree.ElementTree import Element, SubElement, indent, tostring

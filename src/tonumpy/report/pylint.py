@@ -1,4 +1,4 @@
-"""Findings and errors as pylint's parseable lines, which many tools read: `path:row: [CODE] message`."""
+"""Renders findings and errors as pylint's parseable lines, which many tools read: `path:row: [CODE] message`."""
 
 from tonumpy.report import Report
 from tonumpy.report.parts.entries import Entry, entries

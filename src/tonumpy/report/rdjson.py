@@ -1,4 +1,4 @@
-"""Findings and errors as reviewdog's diagnostic format, which also carries the repairs as suggestions."""
+"""Renders findings and errors in reviewdog's diagnostic format, with the repairs as suggestions."""
 
 from tonumpy.findings import Edit, Position
 from tonumpy.report import Report, absolute, is_fixable
@@ -45,7 +45,7 @@ def _range(start: Position, end: Position, source: Source | None) -> dict[str, o
 
 
 def _place(position: Position, source: Source | None) -> dict[str, int]:
-    """The format counts columns in bytes of UTF-8, from 1."""
+    """The position in the format's terms: its columns count bytes of UTF-8, from 1."""
     column = position.column
     if source is not None and position.row <= len(source.line_starts):
         column = len(source.line(position.row)[: column - 1].encode(errors="surrogatepass")) + 1

@@ -1,4 +1,4 @@
-"""Findings and errors as SARIF 2.1.0, which code scanning services read."""
+"""Renders findings and errors as SARIF 2.1.0, which code scanning services read."""
 
 import os
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from tonumpy.rules import Rule, all_rules
 
 
 def render(report: Report, *, colour: bool) -> str:  # noqa: ARG001
-    """A file that could not be read or parsed is a notification of the run, which then has not been successful."""
+    """Render the report; a file that could not be read or parsed is a notification, and the run not successful."""
     codes = {finding.code: finding for finding in report.findings}
     driver = {
         "name": "tonumpy",
@@ -93,7 +93,7 @@ def _each_once(items: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def _place(finding: Finding) -> dict[str, object]:
-    """The location. In a notebook the physical location is that in its JSON text, the logical one names the cell."""
+    """The location of a finding; in a notebook the physical one is in the JSON text, the logical one names the cell."""
     entry = entry_of(finding)
     location = _location(entry.filename, entry.start, entry.end)
     if finding.cell is not None:

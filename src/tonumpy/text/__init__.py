@@ -1,1 +1,1 @@
-"""A file: its bytes, text and syntax tree, and the calls in it that may convert a tensor. No inference."""
+"""Reads a file: its bytes, text, syntax tree, and the calls in it that may convert a tensor. No inference."""

@@ -17,20 +17,20 @@ from tonumpy.text.syntax import children_of
 
 _Statement = TypeVar("_Statement", bound=ast.stmt)
 
-# From Python 3.14 on there are templates, too.
+# Python 3.14 and later have template strings, too.
 _STRINGS = (ast.JoinedStr, getattr(ast, "TemplateStr", ast.JoinedStr))
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def class_around(scopes: Sequence[ast.AST]) -> ast.ClassDef | None:
-    """The class whose body the innermost scope stands in."""
+    """The class whose body directly contains the innermost scope; None if there is none."""
     around = scopes[-2] if len(scopes) > 1 else None
     return around if isinstance(around, ast.ClassDef) else None
 
 
 class Guard(NamedTuple):
-    """`if flag:` (or `if not flag:`) around a candidate: the name of the flag and what it is there."""
+    """`if flag:` (or `if not flag:`) around a candidate: the name of the flag and its truth there."""
 
     name: str
     truth: bool
@@ -39,11 +39,11 @@ class Guard(NamedTuple):
 class Candidate(NamedTuple):
     """A call `receiver.numpy(...)`.
 
-    `scopes` are the module, classes and functions around it, outermost first, without lambdas and comprehensions.
-    `guards` are the flags that the code has tested before it comes here, within the innermost function.
-    `statement` is the innermost statement that holds it (for a condition, the whole `if` or loop).
-    `string` is the f-string that holds the call, before Python 3.12 the positions inside it cannot be trusted; or the
-    template string, which holds the text of the call, too.
+    `scopes` are the enclosing module, classes and functions, outermost first, without lambdas and comprehensions.
+    `guards` are the flags tested by enclosing conditions, within the innermost function.
+    `statement` is the innermost statement that contains it (for a condition, the whole `if` or loop).
+    `string` is the f-string that contains the call: before Python 3.12 positions inside it may be wrong; or the
+    template string, which also keeps the source text of the call.
     """
 
     call: ast.Call
@@ -59,7 +59,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_unbound(self) -> bool:
-        """True if the method is not taken from its tensor: `torch.Tensor.numpy(x)`, `map(torch.Tensor.numpy, xs)`.
+        """True if the method is taken from the class: `torch.Tensor.numpy(x)`, `map(torch.Tensor.numpy, xs)`.
 
         The call is then that of `map`, and the receiver is the class.
         """
@@ -67,13 +67,13 @@ class Candidate(NamedTuple):
 
     @property
     def is_forced(self) -> bool:
-        """`x.numpy(force=True)` detaches and copies to the CPU by itself."""
+        """True for `x.numpy(force=True)`, which detaches and copies to the CPU by itself."""
         given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
         return any(isinstance(value, ast.Constant) and value.value is True for value in given)
 
     @property
     def is_left_to_callers(self) -> bool:
-        """`x.numpy(force=force)`, where that is a parameter of the function, and nothing else: who calls it chooses."""
+        """True for `x.numpy(force=force)` with a parameter that the function never rebinds: the caller chooses."""
         given = [keyword.value for keyword in self.call.keywords if keyword.arg == "force"]
         function = self.scopes[-1]
         if not given or not isinstance(given[0], ast.Name) or not isinstance(function, _FUNCTIONS):
@@ -85,7 +85,7 @@ class Candidate(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A call of any function, with what is said of its place under Candidate."""
+    """A call of any function; the fields for its place are those of Candidate."""
 
     call: ast.Call
     scopes: tuple[Scope, ...]
@@ -95,7 +95,7 @@ class Site(NamedTuple):
 
 
 class OperationSite(NamedTuple):
-    """An operator, an index or an assignment, with what is said of its place under Candidate."""
+    """An operator, an index or an assignment; the fields for its place are those of Candidate."""
 
     node: ast.expr | ast.AugAssign
     scopes: tuple[Scope, ...]
@@ -105,13 +105,13 @@ class OperationSite(NamedTuple):
 
     @property
     def call(self) -> ast.expr | ast.AugAssign:
-        """The node that is observed, under the name that sites of calls have for it."""
+        """The node that is observed, under the name that call sites use."""
         return self.node
 
 
 class ReturnSite(NamedTuple):
-    """A `return` whose value somebody else converts, with what is said of its place under Candidate; `called_by`: the
-    function of a library that calls the one at hand."""
+    """A `return` whose value the caller converts; the fields for its place are those of Candidate. `called_by`: the
+    library function that calls the enclosing one."""
 
     call: ast.Return
     scopes: tuple[Scope, ...]
@@ -122,7 +122,7 @@ class ReturnSite(NamedTuple):
 
 
 def find_candidates(source: Source) -> list[Candidate]:
-    """Every candidate of the file in the order of the text."""
+    """All candidates of the file, in source order."""
     rows = sorted({*source.rows_with(CANDIDATE), *source.rows_with(UNBOUND)})
     sites = find_calls(source, rows, _may_convert)
     return [
@@ -133,10 +133,10 @@ def find_candidates(source: Source) -> list[Candidate]:
 
 
 def find_calls(source: Source, rows: list[int], is_wanted: Callable[[ast.Call], bool]) -> list[Site]:
-    """The calls that are wanted, in the order of the text.
+    """The calls for which `is_wanted` is true, in source order.
 
-    Only statements that span one of the rows (ascending) are entered: a walk over the whole tree costs two thirds as
-    much again as the parse.
+    Enters only statements that span one of the rows (ascending): walking the whole tree adds two thirds to the time of
+    the parse.
     """
     return _Search(rows, (ast.Call,), is_wanted, Site).of(source)
 
@@ -154,14 +154,14 @@ def find_returns(source: Source, rows: list[int], is_wanted: Callable[[Any], boo
 
 
 def spans_any(statement: ast.stmt, rows: list[int]) -> bool:
-    """True if a statement stands, or goes on, in one of the rows (ascending)."""
+    """True if one of the rows (ascending) is among the statement's."""
     at = bisect_left(rows, first_row(statement))
     return at < len(rows) and rows[at] <= last_row(statement)
 
 
 def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Statement]:
-    """The statements of a block that `spans_any` is true of. Both are gone through by halves: a block of n statements
-    may be asked about each of n names."""
+    """Yield the statements of a block for which `spans_any` is true, by bisection of both lists: a block of n
+    statements may be searched for each of n names."""
     at = 0
     while at < len(statements):
         place = bisect_left(rows, first_row(statements[at]))
@@ -174,7 +174,7 @@ def spanning(statements: list[_Statement], rows: list[int]) -> Iterator[_Stateme
 
 
 class _Search:
-    """A search for nodes of some kinds in the statements that span one of some rows, ascending."""
+    """A search for nodes of some kinds in the statements that span one of the rows (ascending)."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class _Search:
         self._found: list[Any] = []
 
     def of(self, source: Source) -> list[Any]:
-        """The sites in a source, in the order of the text."""
+        """The sites in a source, in source order."""
         if self._rows:
             self._in_block(source.tree.body, (source.tree,), ())
         return self._found
@@ -196,7 +196,7 @@ class _Search:
         for statement in spanning(statements, self._rows):
             for field, value in ast.iter_fields(statement):
                 if field == "body" and isinstance(statement, (ast.ClassDef, *_FUNCTIONS)):
-                    # Decorators, defaults, bases and annotations run in the scope outside.
+                    # Decorators, defaults, bases and annotations run in the enclosing scope.
                     self._in_field(value, (*scopes, statement), (), statement)
                 else:
                     tested = _guards_of(statement.test, field) if isinstance(statement, ast.If) else ()
@@ -221,14 +221,14 @@ class _Search:
     def _in_expression(
         self, root: ast.AST, scopes: tuple[Scope, ...], guards: tuple[Guard, ...], statement: ast.stmt
     ) -> None:
-        """Depth first and left to right, the receiver of a call before the call: the order of the text."""
+        """Search depth first and left to right, a call after its receiver and before its arguments."""
         stack: list[tuple[ast.AST, ast.expr | None, tuple[Guard, ...], bool]] = [(root, None, guards, False)]
         while stack:
             node, string, here, leaving = stack.pop()
             if leaving:
                 self._found.append(self._make(node, scopes, here, statement, string))
                 continue
-            kind = node.__class__  # as isinstance, which is a call for each
+            kind = node.__class__  # faster than isinstance
             if kind in _STRINGS and string is None:
                 string = node  # type: ignore[assignment]
             children = children_of(node)
@@ -242,11 +242,11 @@ class _Search:
             elif children:
                 stack += [
                     (child, string, here, False) for child in reversed(children)
-                ]  # a generator is a call for each
+                ]  # a list, as a generator is a call for each
 
 
 def _guards_of(test: ast.expr, field: str) -> tuple[Guard, ...]:
-    """The flags that a test has shown in its `body` or `orelse`."""
+    """The flags that a test has decided in the `body` or `orelse` field of its statement."""
     if field not in ("body", "orelse"):
         return ()
     truth = field == "body"
@@ -264,20 +264,20 @@ def _stored_in(function: ast.AST) -> list[ast.AST]:
 
 
 def _may_convert(call: ast.Call) -> bool:
-    """A tensor's `numpy` takes `force`, by keyword, and nothing else: with other arguments it is another function."""
+    """True for a call that may be of a tensor's `numpy`: that takes only `force`, by keyword."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "numpy" and not call.args:
         return all(keyword.arg in ("force", None) for keyword in call.keywords)
     return _unbound(call) is not None
 
 
 def handed_over(call: ast.Call) -> ast.expr | None:
-    """The function that `map(function, items)`, or `executor.map(function, items)`, is to call with each item."""
+    """The function that `map(function, items)` or `executor.map(function, items)` calls with each item, or None."""
     is_map = last_name(call.func) == "map" and len(call.args) > 1 and not call.keywords
     return call.args[0] if is_map and not any(isinstance(each, ast.Starred) for each in call.args) else None
 
 
 def _unbound(call: ast.Call) -> ast.Attribute | None:
-    """The method of the class Tensor that a call is of, with its tensor, or that is handed over in it."""
+    """The `Tensor.numpy` that a call invokes with its tensor, or passes to `map`; None for another call."""
     function = call.func if len(call.args) == 1 and not call.keywords else None
     for each in (function, handed_over(call)):
         if isinstance(each, ast.Attribute) and each.attr == "numpy" and last_name(each.value) == "Tensor":
@@ -296,15 +296,15 @@ def last_row(statement: ast.stmt) -> int:
 
 
 def is_in_row(node: ast.expr | ast.stmt, row: int) -> bool:
-    """True if some of a node stands in a row."""
+    """True if the row is among the node's rows."""
     return node.lineno <= row <= (node.end_lineno or row)
 
 
 def is_placed(candidate: Candidate, source: Source) -> bool:
-    """True if ast gives the right position of a candidate.
+    """True if ast's position of a candidate is right.
 
-    It may not for a name that is written in other characters than it means (ast has normalised it), and inside an
-    f-string in the first releases of Python 3.10 and 3.11, which take the place of one expression for another's.
+    It may be wrong for a name in non-normalised Unicode characters (ast normalises it), and inside an f-string in the
+    first releases of Python 3.10 and 3.11, which confuse the positions of its expressions.
     """
     place = source.name_start(candidate.attribute)
     string = candidate.string
@@ -314,15 +314,15 @@ def is_placed(candidate: Candidate, source: Source) -> bool:
     return is_inside and _places_in(string, candidate.attribute.attr, source)[place] == 1
 
 
-@lru_cache(maxsize=1)  # one string may hold any number of candidates
+@lru_cache(maxsize=1)  # one string may contain many candidates
 def _places_in(string: ast.expr, name: str, source: Source) -> Counter[Position | None]:
-    """The number of attributes of a name at each place that ast gives."""
+    """The number of attributes with this name at each position that ast gives."""
     attributes = [node for node in ast.walk(string) if isinstance(node, ast.Attribute)]
     return Counter(source.name_start(each) for each in attributes if each.attr == name)
 
 
 def call_span(candidate: Candidate, source: Source) -> tuple[Position, Position]:
-    """The place from the name `numpy` to the closing bracket, or that of the string or call where ast misplaces it."""
+    """The span from the name `numpy` to the closing bracket; of the whole string or call if ast misplaces it."""
     start = source.name_start(candidate.attribute)
     if start is None or not is_placed(candidate, source):
         around = candidate.string or candidate.call

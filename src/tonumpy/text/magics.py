@@ -1,9 +1,9 @@
-"""Turns the source of a notebook's cell into Python with as many rows: what only IPython knows becomes harmless words.
+"""Turns the source of a notebook's cell into Python with as many rows: IPython syntax becomes harmless code.
 
-What is Python stays in its row and column. The escapes are those of IPython's own input transformer: `%magic`,
-`%%magic`, `!shell`, `name?`, and `,`, `;` and `/` at the beginning of a line, or behind the `=` of an assignment; each
-only where Python's parser takes no sense of it. Where a magic runs Python (`%time`, `%%time`),
-that stays in sight, and `%run other.ipynb` is the star import that it amounts to.
+Python code keeps its row and column. The escapes are those of IPython's own input transformer: `%magic`, `%%magic`,
+`!shell`, `name?`, and `,`, `;` and `/` at the beginning of a line, or after the `=` of an assignment; each only where
+Python's parser rejects it. The code that a magic runs (`%time`, `%%time`) is kept, and `%run other.ipynb` becomes the
+equivalent star import.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import accumulate
 from tonumpy.findings import SourceError
 from tonumpy.text.source import NEWLINE, parse
 
-# The cell magics whose cell is Python, as ruff has them; what another runs is its own affair.
+# The cell magics whose cell is Python, as in ruff.
 _OF_PYTHON = frozenset("capture debug ipytest prun pypy python python3 time timeit".split())
 
-# A cell of one line may leave out the sign of a line magic (`pip install torch`): those that take words.
+# The line magics that a cell of one line may call without the sign (`pip install torch`): those that take words.
 _AUTOMAGIC = re.compile(
     r"\s*(?:cat|cd|conda|cp|env|ls|load_ext|mamba|matplotlib|micromamba|mkdir|mv|pip|reload_ext|rm|rmdir|set_env|uv)"
     r"[ \t]+\S.*\s*"
@@ -26,7 +26,7 @@ _AUTOMAGIC = re.compile(
 _FIRST_CODE = re.compile(r"^(?P<indent>[ \t]*)(?:%%(?P<name>\w*)[^\r\n]*|[^\s#])", re.MULTILINE)
 _ESCAPE = re.compile(r"[ \t]*[%!?,;/]|.*=[ \t]*[%!]|.*\?[ \t]*;?[ \t]*(?:#.*)?[\r\n]*\Z")
 _ASSIGNED = re.compile(r"(?P<target>.*?[^=]=)(?P<magic>[ \t]*[%!].*)", re.DOTALL)
-# Lines, each with those to which a backslash continues it.
+# Lines, each with its continuations after a backslash.
 _LINES = re.compile(r"(?:[^\r\n\\]|\\(?:\r\n?|\n)?)*(?:\r\n?|\n|\Z)")
 _NO_NEWLINE = re.compile(r"[^\r\n]")
 _TIMED = re.compile(r"(?P<indent>[ \t]*)(?P<magic>%time(?:it)?[ \t]+)(?P<code>[^-\s].*[\r\n]*)")
@@ -34,11 +34,11 @@ _RUN = re.compile(r"""[ \t]*%run[ \t]+(?:-\w[ \t]+)*(?P<quote>["']?)(?P<path>[\w
 _MODULE = re.compile(r"(?:\./)*(?P<up>(?:\.\./)*)(?P<path>\w+(?:/\w+)*)(?:\.py|\.ipynb)?")
 
 
-_MOST = 50  # escapes of a cell for each of which Python is asked
+_MOST = 50  # escapes in a cell, up to which Python's parser is asked about each
 
 
 def python_of(cell: str) -> str | None:
-    """The cell as Python; None where a magic takes it for something else."""
+    """The cell as Python; None if a cell magic runs it as another language."""
     if _AUTOMAGIC.fullmatch(cell) and _row_of_error(cell):
         return f"pass{_newlines(cell)}"
     first = _FIRST_CODE.search(cell)
@@ -50,8 +50,8 @@ def python_of(cell: str) -> str | None:
 
 
 def _without_escapes(lines: list[str]) -> str:
-    """The text of some lines with the escapes replaced at which Python stumbles: elsewhere what looks like one is part
-    of a string or goes on from a line above."""
+    """The joined lines, with those escapes replaced that are syntax errors: others are in strings or continue a line
+    above."""
     rows = accumulate((len(NEWLINE.findall(line)) for line in lines), initial=0)  # before each line
     escapes = [(row, number) for number, row in enumerate(rows) if number < len(lines) and _ESCAPE.match(lines[number])]
     asks = len(escapes) <= _MOST
@@ -70,8 +70,8 @@ def _replaced(line: str) -> str:
 
 
 def _statement(line: str) -> str:
-    """The replacement of a line, with its indentation and its rows: the code that `%time` runs, the import that
-    `%run` amounts to, or nothing."""
+    """The replacement of an escaped line, with its indentation and rows: the code that `%time` runs, the import that
+    is equivalent to `%run`, or `pass`."""
     timed = _TIMED.fullmatch(line)
     if timed and not _row_of_error(timed["code"]):
         return f"{timed['indent']}0;{' ' * (len(timed['magic']) - 2)}{timed['code']}"
@@ -85,7 +85,7 @@ def _statement(line: str) -> str:
 
 
 def _assigned(text: str) -> str:
-    """The replacement of a magic behind the `=` of an assignment: the code that `%time` runs, or a name."""
+    """The replacement of a magic after the `=` of an assignment: the code that `%time` runs, or the name `__`."""
     timed = _TIMED.fullmatch(text)
     if timed and "timeit" not in timed["magic"] and not _row_of_error(f"_ = {timed['code'].strip()}"):
         return f"{timed['indent']}{' ' * len(timed['magic'])}{timed['code']}"
@@ -97,7 +97,7 @@ def _newlines(text: str) -> str:
 
 
 def _row_of_error(code: str) -> int:
-    """The row at which Python's parser stumbles; 0 where it does not."""
+    """The row of the syntax error that Python's parser finds; 0 if there is none."""
     first = _FIRST_CODE.search(code)
     indented = "if 1:\n" if first and first["indent"] else ""
     try:

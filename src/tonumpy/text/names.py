@@ -1,17 +1,17 @@
-"""Reads expressions by their names alone, and quotes them."""
+"""Recognizes expressions by their names alone, and quotes them."""
 
 import ast
 from collections.abc import Sequence
 from itertools import islice
 
-_MOST_NODES = 40  # of code that is quoted: ast.unparse recurses
+_MOST_NODES = 40  # of quoted code: ast.unparse recurses
 _LONGEST = 50
-# Methods of tensors and modules that bring them to an accelerator; torch_npu and others add their own.
+# Methods of tensors and modules that move them to an accelerator; torch_npu and others add their own.
 ACCELERATORS = frozenset("cuda xpu npu hpu mtia ipu".split())
 
 
 def is_cpu_literal(node: ast.expr) -> bool:
-    """`"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)` and `torch.device(type="cpu")`."""
+    """True for `"cpu"`, `"cpu:0"`, `torch.device("cpu")`, `torch.device("cpu", 0)`, `torch.device(type="cpu")`."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value.split(":")[0] == "cpu"
     if isinstance(node, ast.Call) and last_name(node.func) == "device":
@@ -28,7 +28,7 @@ _DTYPES = frozenset(
 
 
 def is_dtype(node: ast.expr) -> bool:
-    """`torch.float32`, `float`, `x.dtype`: an argument of `.to` that leaves the device alone."""
+    """True for `torch.float32`, `float`, `x.dtype`: an argument of `.to` that keeps the device."""
     return last_name(node) in _DTYPES or last_name(node) == "dtype"
 
 
@@ -38,8 +38,8 @@ def last_name(node: ast.expr) -> str | None:
 
 
 def qualified_name(scopes: Sequence[ast.AST]) -> tuple[str, ...]:
-    """The names of some scopes, the outermost first. What is asked of several functions is asked in the order of their
-    names: that in which they stand in the text shall not decide where a limit cuts it off."""
+    """The names of nested scopes, outermost first. Functions are processed in the order of these names: so their order
+    in the text does not decide which of them a limit cuts off."""
     return tuple(getattr(scope, "name", "") for scope in scopes)
 
 
@@ -55,7 +55,7 @@ def path_of(node: ast.expr) -> str | None:
 
 
 def spelling_of(node: ast.expr) -> str | None:
-    """The name that a run has for what holds a tensor: `self.losses`, `batch['x']`; None for another expression."""
+    """The name by which a run records an expression that holds a tensor: `self.losses`, `batch['x']`; else None."""
     if isinstance(node, ast.Subscript):
         holder = spelling_of(node.value)
         return f"{holder}[{node.slice.value!r}]" if holder and isinstance(node.slice, ast.Constant) else None
@@ -66,7 +66,7 @@ def spelling_of(node: ast.expr) -> str | None:
 
 
 def quoted(node: ast.expr) -> str | None:
-    """Code as a message quotes it, in backticks; None where it is too long."""
+    """Code in backticks, as a message quotes it; None if it is too long or not printable."""
     if len(list(islice(ast.walk(node), _MOST_NODES))) == _MOST_NODES:
         return None
     code = ast.unparse(node)

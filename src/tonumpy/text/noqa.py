@@ -1,4 +1,4 @@
-"""Reads the `# noqa` comments of a source, and drops the findings that they suppress, as flake8's own code judges."""
+"""Reads the `# noqa` comments of a source, and drops the findings that they suppress, by flake8's own code."""
 
 import io
 import re
@@ -12,12 +12,13 @@ from tonumpy.text.source import Source
 _NOQA = re.compile("noqa", re.IGNORECASE)
 _COMMENT = re.compile(r"# noqa:\s?(?P<codes>[A-Z]+[0-9]+(?:[,\s]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
-_MANY = 300  # more than code is indented by
+_MANY = 300  # blanks: more than any indentation
 _BLANKS = re.compile(rf"[ \t]{{{_MANY},}}")
 
 
 def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
-    """flake8 is imported only where there is such a comment: it costs as much as a whole run."""
+    """The findings that no `# noqa` comment suppresses. flake8 is imported only if there are such comments: it costs as
+    much as a whole run."""
     if not findings or _NOQA.search(source.text) is None:
         return list(findings)
     from argparse import Namespace
@@ -25,7 +26,7 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     from flake8.processor import FileProcessor
     from flake8.violation import Violation
 
-    # The time of flake8's patterns grows with the square of the length of a run of blanks.
+    # The time of flake8's patterns is quadratic in the length of a run of blanks.
     text = _BLANKS.sub(" " * _MANY, source.text)
     lines = io.StringIO(text, newline=None).readlines()  # flake8 reads with universal newlines too
     options = Namespace(
@@ -51,7 +52,7 @@ def suppress(source: Source, findings: Sequence[Finding]) -> list[Finding]:
 
 
 class Code(NamedTuple):
-    """A code of a comment, in upper case, and where it stands in the text."""
+    """A code in a comment, in upper case, and its offsets in the text."""
 
     code: str
     start: int
@@ -59,7 +60,7 @@ class Code(NamedTuple):
 
 
 class NoqaComment(NamedTuple):
-    """A comment that names codes; `end` is that of its last code, `stop` that of what stands behind it in its line."""
+    """A `# noqa` comment with codes, by offsets; `end` is the end of its last code, `stop` that of the line's text."""
 
     start: int
     end: int
@@ -68,14 +69,14 @@ class NoqaComment(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Rows for which one comment speaks, with the comments in them."""
+    """The rows of one logical line, to which a comment in any of them applies, with these comments."""
 
     rows: tuple[int, int]
     comments: tuple[NoqaComment, ...]
 
 
 def lines_of(source: Source) -> list[Line] | None:
-    """The rows of a source that flake8 takes together, a line or a string over several; None where it cannot tell."""
+    """The logical lines of a source, as flake8 joins rows; None if the source cannot be tokenized."""
     found = []
     tokens: list[tokenize.TokenInfo] = []
     try:

@@ -1,6 +1,6 @@
-"""Reads the code cells of a notebook from its JSON text, and where in that text each piece of their source stands.
+"""Reads the code cells of a notebook from its JSON text, and finds the offsets of the strings of their source.
 
-The pieces are looked for only where there is something to report.
+The offsets are computed only if there is something to report.
 """
 
 import json
@@ -13,32 +13,32 @@ from typing import Any, NamedTuple
 from tonumpy.findings import Position, SourceError
 from tonumpy.text.recursion import note_cut_file
 
-# What stands for one character in a string.
+# One character of a string, as JSON writes it.
 _CHARACTER = re.compile(
     r"[^\\]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL
 )
 
 
 class Piece(str):
-    """A string of the JSON text: what it means, the offset of its first quote and the one behind its last."""
+    """The value of a JSON string, with the offset of its opening quote and the one after its closing quote."""
 
     start = stop = 0
 
     def offset(self, document: str, count: int) -> int:
-        """The offset of the character before which there are `count` characters in the string."""
+        """The offset in the document of the character with index `count` in the string."""
         return _offsets(document, self.start, self.stop)[count]
 
 
-@lru_cache(maxsize=2)  # a cell may be one string, which is asked for many places
+@lru_cache(maxsize=2)  # a whole cell may be one string, in which many offsets are looked up
 def _offsets(document: str, start: int, stop: int) -> list[int]:
-    """The offset of each character of a string, and of the quote behind them."""
+    """The offset of each character of a string, and of its closing quote."""
     return [*(each.start() for each in _CHARACTER.finditer(document, start + 1, stop - 1)), stop - 1]
 
 
 class CodeCell(NamedTuple):
     """`number` counts the cells of all kinds from 1, as ruff does.
 
-    `has_run`: the notebook keeps what a run of it gave, which came to its end.
+    `has_run`: the notebook has the cell's output of a run without an error.
     """
 
     number: int
@@ -47,8 +47,7 @@ class CodeCell(NamedTuple):
 
 
 def read_cells(document: str, filename: str) -> list[CodeCell]:
-    """The code cells of a notebook, but for those of another language; SourceError where it is no notebook of Python,
-    or of a former format."""
+    """The Python code cells of a notebook; SourceError if it is not a Python notebook, or has an old format."""
     fields = _fields(document, filename)
     version = fields.get("nbformat")
     if not isinstance(version, int):
@@ -68,7 +67,7 @@ def read_cells(document: str, filename: str) -> list[CodeCell]:
 
 
 def _fields(document: str, filename: str) -> dict[str, Any]:
-    """The fields of a notebook, whose cells are objects, the source of each code cell one text."""
+    """The checked fields of a notebook: its cells are objects, and the source of each code cell is one string."""
 
     def unread(reason: str, offset: int = 0) -> SourceError:
         return SourceError(filename, f"cannot be read as a notebook: {reason}", position_in(document, offset))
@@ -95,14 +94,14 @@ def _fields(document: str, filename: str) -> dict[str, Any]:
 
 
 def _text_in(value: object, *keys: str) -> str | None:
-    """The text below some keys of a JSON value; None where there is none."""
+    """The string under a path of keys in a JSON value; None if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else None
 
 
 def _is_python(language: str | None) -> bool:
-    """True for a cell or notebook of this language, or of none that is named; Visual Studio Code gives cells one."""
+    """True if the language of a cell or notebook is Python or not named; Visual Studio Code names one in cells."""
     return language is None or language.lower() in ("python", "ipython", "python3", "ipython3")
 
 
@@ -114,7 +113,7 @@ def _has_run(cell: dict[str, Any]) -> bool:
 
 
 def sources_in(document: str) -> list[tuple[Piece, ...]]:
-    """The strings that the source of each cell consists of, as they stand in a text that `read_document` has read."""
+    """The strings of each cell's source, with their offsets, in a document that `read_cells` has accepted."""
     decoder: Any = json.JSONDecoder()
     plain = decoder.parse_string
 
@@ -131,9 +130,9 @@ def sources_in(document: str) -> list[tuple[Piece, ...]]:
 
 
 def place(pieces: Sequence[Piece], offset: int, *, is_end: bool = False) -> tuple[Piece, int]:
-    """The piece, and the number of characters before it there, that an offset in a source stands in.
+    """The piece that contains an offset in a source, and the index of the character in it.
 
-    Between two pieces it is the beginning of the second, but the end of the first for what ends there.
+    An offset between two pieces is the start of the second, or with `is_end` the end of the first.
     """
     for piece in pieces:
         if offset < len(piece) or (offset == len(piece) and (is_end or piece is pieces[-1])):

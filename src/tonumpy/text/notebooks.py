@@ -1,7 +1,7 @@
-"""A Jupyter notebook as a Source: its code cells as one module, and the way back to cell and JSON.
+"""Represents a Jupyter notebook as a Source: its code cells as one module, with the way back to cell and JSON.
 
-The cells stand in their order, each from a row of its own, so that what one says holds for those behind it. What only
-IPython understands is replaced row by row (see magics.py), what is no Python by empty rows.
+The cells follow each other in their order, each on rows of its own, so that names of one are known in the later ones.
+IPython syntax is replaced row by row (see magics.py), code that is not Python by empty rows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _FIRST_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
 
 
 class _Part(NamedTuple):
-    """A code cell, its source as it stands there, and how it stands in the module: its text, the row there of the
-    cell's first row, and how many rows are added before that."""
+    """A code cell with its own source, and its part of the module: the text, the module's row of the cell's first row,
+    and how many rows are added before that."""
 
     cell: CodeCell
     source: Source
@@ -51,9 +51,9 @@ class _Part(NamedTuple):
 
 
 class Notebook(Source):
-    """`skipped` are the errors of the cells that cannot be parsed; the others are still judged.
+    """The source of a notebook. `skipped` are the errors of the cells that cannot be parsed; the others are checked.
 
-    The constructor raises SourceError where the notebook cannot be read, or is not one of Python.
+    The constructor raises SourceError if the notebook cannot be read, or is not a Python notebook.
     """
 
     def __init__(self, data: bytes, filename: str) -> None:
@@ -69,7 +69,7 @@ class Notebook(Source):
 
     @classmethod
     def from_cells(cls, cells: Iterable[str], filename: str) -> Notebook:
-        """The notebook that an editor shows: cells of Python, counted from 1, that stand in no JSON text yet."""
+        """A notebook open in an editor: Python cells, counted from 1, without a JSON text."""
         notebook = cls.from_text("", filename)
         notebook._join(CodeCell(number, text) for number, text in enumerate(cells, 1))
         return notebook
@@ -87,7 +87,7 @@ class Notebook(Source):
             if text is None:
                 text = "\n" * (len(source.line_starts) - 1)
             elif (first := _FIRST_CODE.search(text)) and first[1]:
-                text = f"if 1:\n{text}"  # as IPython, which takes the indentation away
+                text = f"if 1:\n{text}"  # IPython would remove the indentation
                 added = 1
             parts.append(_Part(cell, source, text, row + added, added))
             row += added + parts[-1].row_count
@@ -98,13 +98,13 @@ class Notebook(Source):
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The tree of the cells that can be parsed; the others are blanks of the same length from then on."""
+        """The tree of the cells that can be parsed; in `text`, the others are then replaced by as many rows."""
         body: list[ast.stmt] = []
         errors, texts = [], []
         for part in self._parts:
             blank_rows = part.row - part.added - 1  # so that its nodes have their rows in the module
             try:
-                # Python would look up the row of an error in a file of the notebook's name.
+                # With the notebook's name, Python would look up the row of an error in that file.
                 body += parse("\n" * blank_rows + part.text, "<cell>").body
                 texts.append(part.text)
             except SourceError as error:
@@ -119,7 +119,7 @@ class Notebook(Source):
         return ast.Module(body, [])
 
     def _part_at(self, row: int) -> _Part:
-        """The part that a row stands in; an indented cell has one more row before its own."""
+        """The part that contains a row; an indented cell has one more row before its own."""
         at = bisect_right(self._rows, row)
         starts_here = at < len(self._parts) and self._parts[at].row - self._parts[at].added == row
         return self._parts[at if starts_here else max(at - 1, 0)]
@@ -132,7 +132,7 @@ class Notebook(Source):
         return self._part_at(row).cell.has_run
 
     def cell(self, number: int) -> str:
-        """The source of a code cell, as it stands there."""
+        """The source of a code cell, as it is in the notebook."""
         return next((part.cell.source for part in self._parts if part.cell.number == number), "")
 
     def removable_line(self, row: int) -> str:
@@ -157,7 +157,7 @@ class Notebook(Source):
         return placed._replace(message=message, brief=brief, evidence=tuple(map(self.placed_ground, finding.evidence)))
 
     def _worded(self, message: str) -> str:
-        """The rows that it names outside of code as rows of their cells."""
+        """The message with the rows that it names, outside of code, as rows of their cells."""
 
         def in_cells(found: re.Match[str]) -> str:
             return found[0] if found[1] is None else ", ".join(map(self._row_in_words, found[1].split(", ")))
@@ -169,7 +169,7 @@ class Notebook(Source):
         return f"line {part.row_in_cell(int(row))} of cell {part.cell.number}"
 
     def placed_ground(self, ground: Ground) -> Ground:
-        """A ground with the row in its cell; one in another notebook, whose cells are not at hand, loses its row."""
+        """The ground with the row in its cell; one in another notebook, whose cells are unknown here, loses its row."""
         if not ground.row or not ground.filename.endswith(SUFFIX):
             return ground
         if abspath(ground.filename) != abspath(self.filename):
@@ -206,7 +206,7 @@ class Notebook(Source):
         return piece.offset(self._document, count)
 
     def edited(self, text: str, edits: Sequence[Edit]) -> Notebook:
-        """The notebook whose module is this one with the edits made; all else in its JSON text stays as it is."""
+        """The notebook after these edits of its module; all else in its JSON text stays as it is."""
         pieces, at = [], 0
         for edit in edits:
             part = self._part_at(edit.start.row)
@@ -223,7 +223,7 @@ class Notebook(Source):
         return after
 
     def _written(self, source: tuple[Piece, ...], content: str) -> str:
-        """The content of an edit as JSON; a new row is a string of its own where each of the others is one."""
+        """The content of an edit as JSON; a new row becomes a string of its own if the source has one string a row."""
         lines = [
             json.dumps(line)[1:-1] for line in (*content.splitlines(keepends=True), *[""] * content.endswith("\n"))
         ]

@@ -1,7 +1,6 @@
-"""Tells by the bytes or the text of a file if it may hold a conversion. A file that cannot costs no more than reading
-it.
+"""Decides by the text of a file whether it may contain a conversion. A file that cannot costs no more than reading it.
 
-Imports nothing of the package: most starts, in a pre-commit hook, end here.
+Imports nothing of the package: most runs, in a pre-commit hook, end here.
 """
 
 from __future__ import annotations
@@ -9,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
-# A file without this text holds no call of a method named numpy, so it needs neither decoding nor parsing.
+# A file without this text has no call of a method named `numpy`, so it need not be parsed.
 CANDIDATE = ".numpy("
-# The method itself, called with its tensor or handed over: `map(torch.Tensor.numpy, tensors)`.
+# The method itself, called with its tensor or passed on: `map(torch.Tensor.numpy, tensors)`.
 UNBOUND = "Tensor.numpy"
 
-# Nor does one convert a tensor by giving it to another library that does not name torch and import one of these, and
-# nothing can go wrong there without one of the others.
+# A file passes a tensor to a library that converts it only if it names torch and imports one of these, and that can go
+# wrong only with one of RISKY_WORDS.
 CONSUMERS = frozenset(
     (
         "aim albumentations altair anndata antropy ase astropy autograd av awkward bayes_opt bitarray blosc2 bokeh "
@@ -31,30 +30,30 @@ CONSUMERS = frozenset(
         "xarray xgboost zarr"
     ).split()
 )
-# Without these words a module that many import is none of them; `json.load` takes no tensor.
+# Without these words the import of json, which is common, does not count; `json.load` takes no tensor.
 _WORDS_OF_JSON = ("json.dump", "json import")
-# What takes nearly all tensors on the CPU, so that a file must hold the words of a risk besides.
+# Libraries that accept nearly all CPU tensors, so that a file must also contain one of RISKY_WORDS.
 _TAKES_PLAIN = frozenset("numpy matplotlib mpl_toolkits pandas scipy seaborn sklearn".split())
-# Of torch itself, which all import, these functions alone are such: `torch.from_dlpack(x)`.
+# In torch itself, which every such file imports, only these functions convert: `torch.from_dlpack(x)`.
 OF_TORCH = "_dlpack"
-# What parts the names in a line of an import, in a notebook too.
+# Separators of the names in a line of an import, in a notebook too.
 _PARTING = str.maketrans(dict.fromkeys(",.;()\\\"'=", " "))
 LACKED_BY_NUMPY = (
     *("bfloat16", "float8", "complex32", "chalf", "quantize_per", "mkldnn", "to_sparse", "sparse_c", ".conj("),
 )
-# Functions other than `.numpy()` after which an array and a tensor share memory, and the method behind some.
+# Functions other than `.numpy()` that let an array and a tensor share memory.
 SHARERS = (
     *("from_numpy", "as_tensor", "asarray", "asanyarray", "asarray_chkfinite", "asmatrix", "frombuffer", "from_dlpack"),
 )
-# What a copy that does not wait is asked for by: the keyword, or `x.to("cpu", torch.float32, True)`.
+# Signs of an asynchronous copy: the keyword, or `x.to("cpu", torch.float32, True)`.
 _COPIES = ("non_blocking", ", True)")
-# Functions that give booleans: NumPy makes a tensor of uint8 of them where it was given one.
+# NumPy functions that return booleans; given a tensor, they return a tensor of uint8.
 BOOLEAN_UFUNCS = (
     *("isnan", "isfinite", "isinf", "signbit", "greater", "greater_equal", "less", "less_equal", "equal", "not_equal"),
     *("logical_and", "logical_or", "logical_xor", "logical_not", "contains_xy", "intersects_xy"),
 )
 _MAKERS_OF_MASKS = tuple(f"{name}(" for name in BOOLEAN_UFUNCS)
-# What takes a tensor for one object, or its items for keys; `for label in labels:` goes through these.
+# Signs of libraries and operations that take a tensor for one object, or its items for keys.
 _TAKING = (
     *("import pandas", "import xarray", "import polars", "import csv", "from pandas", "from xarray", "from polars"),
     *("from csv", "ruptures", "seaborn", "plotly", "argwhere(", "nonzero(", "np.size(", "numpy.size(", " in {"),
@@ -68,8 +67,8 @@ RISKY_WORDS = (
 
 
 def kinds_in(data: str | bytes) -> Iterator[str]:
-    """The names of `Rule.judges` of which the text of a file may hold something, what is told quickly first; "risks" is
-    for own sinks."""
+    """Yield the kinds of `Rule.judges` that the text of a file may contain, those quickly decided first; "risks" is for
+    the user's own sinks."""
     text = data if isinstance(data, str) else data.decode("latin-1")
     kinds = _MAY_HOLD if "torch" in text else _WITHOUT_TORCH
     return (kind for kind in kinds if _MAY_HOLD[kind](text))
@@ -79,9 +78,9 @@ def _has_any(words: tuple[str, ...], text: str) -> bool:
     return any(map(text.__contains__, words))
 
 
-@lru_cache(maxsize=1)  # several kinds ask
+@lru_cache(maxsize=1)  # several kinds need it
 def may_hold_risks(text: str) -> bool:
-    """True if something may be said of where a tensor is, or whether it requires grad."""
+    """True if the text may say something about a tensor's device or grad."""
     return "torch" in text and _has_any(RISKY_WORDS, text)
 
 
@@ -106,7 +105,7 @@ def _may_hold_taken(text: str) -> bool:
     return _has_any(_TAKING, text) or _makes_text_of_unknown(text) or _holds_set(text)
 
 
-# By the names of `Rule.judges`: tells of a text that names torch if it may hold something of the kind.
+# By the kind in `Rule.judges`: a predicate for texts that name torch, true if one may contain the kind.
 _MAY_HOLD: dict[str, Callable[[str], bool]] = {
     "receivers": partial(_has_any, (CANDIDATE, UNBOUND)),
     "comments": partial(_has_any, ("TNP", "tnp")),
@@ -118,11 +117,11 @@ _MAY_HOLD: dict[str, Callable[[str], bool]] = {
     "masks": _may_hold_masks,
     "taken": _may_hold_taken,
 }
-_WITHOUT_TORCH = ("receivers", "comments")  # which a text may hold that does not name it
+_WITHOUT_TORCH = ("receivers", "comments")  # kinds that a text without the word may contain
 
 
 def _holds_set(text: str) -> bool:
-    """`stops = {END, 2}`, and not each file with a dict."""
+    """True for a set display such as `stops = {END, 2}`; False for a mere dict."""
     at = text.find("= {")
     while at != -1:
         item = text[at + 3 : at + 80].lstrip().partition(",")[0].partition("}")[0]
@@ -133,18 +132,18 @@ def _holds_set(text: str) -> bool:
 
 
 def _makes_text_of_unknown(text: str) -> bool:
-    """`json.dump(x, file, default=str)`, and not each file that writes JSON."""
+    """True for `json.dump(x, file, default=str)` and the like; False for a file that merely writes JSON."""
     return ("dump(" in text or "dumps(" in text) and ("default" in text or "cls" in text)
 
 
 def may_be_of_python(notebook: bytes) -> bool:
-    """True if the bytes of a notebook say a format and a language that are ours, without a look at where."""
+    """True if the bytes of a notebook contain the format 4 and the language Python, anywhere."""
     is_of_format = b'"nbformat": 4' in notebook or b'"nbformat":4' in notebook
     return is_of_format and any(name in notebook for name in (b'"python"', b'"python3"', b'"ipython3"'))
 
 
 def _imports_consumer(text: str, consumers: frozenset[str]) -> bool:
-    """True if one is named in a line with the word import: as fast for hundreds of them as for one."""
+    """True if a line with the word `import` names one of the consumers: as fast for hundreds of them as for one."""
     if OF_TORCH in text:
         return True
     if not any(map(text.__contains__, _WORDS_OF_JSON)):

@@ -1,4 +1,4 @@
-"""Reads the bytes of a regular file. A pipe would be waited for, and a device may have no end."""
+"""Reads the bytes of a regular file only: a pipe would block, and a device may be endless."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | g
 
 
 def read_regular(path: str, most: int = MAX_BYTES) -> bytes:
-    """OSError where there is no such file, it cannot be read or has more bytes than `most`."""
+    """Read a file; OSError if it is no regular file, cannot be read or has more bytes than `most`."""
     if "\0" in path:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
     found = os.stat(path)  # opening a device may already do something
@@ -23,7 +23,7 @@ def read_regular(path: str, most: int = MAX_BYTES) -> bytes:
     if found.st_size <= most:
         with open(os.open(path, os.O_RDONLY | _WITHOUT_WAITING), "rb") as stream:
             data = stream.read(found.st_size + 1) or b""
-            if len(data) > found.st_size:  # one of the system's own, which have no size and may have no end
+            if len(data) > found.st_size:  # a file in /proc, with size 0 and perhaps endless
                 data += stream.read(most - len(data) + 1) or b""
     if max(found.st_size, len(data)) > most:
         raise OSError(errno.EFBIG, f"is larger than {most} bytes")

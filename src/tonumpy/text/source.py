@@ -1,4 +1,4 @@
-"""A text with its lines and syntax tree, and the one place that turns ast's byte columns into positions."""
+"""Holds a text with its lines and syntax tree; the only place that turns ast's byte columns into positions."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NEWLINE = re.compile(r"\r\n|\r|\n")
 _WORD = re.compile(r"\w+")
 
 
-MAX_SEARCHES = 24  # for names, from which on a text has an index
+MAX_SEARCHES = 24  # for names, after which a text builds an index
 
 
 class Source:
-    """The text of one file with what is derived from it; nothing in it changes after construction.
+    """The text of one file, immutable, with lazily derived data.
 
-    The constructor raises SourceError where the bytes cannot be decoded, `tree` where the text cannot be parsed.
+    The constructor raises SourceError if the bytes cannot be decoded, `tree` if the text cannot be parsed.
     """
 
     cell_rows: tuple[int, ...] | None = None  # where the cells of a notebook begin
     _searches = 0
-    skipped: tuple[SourceError, ...] = ()  # what of the file could not be parsed, where the rest still could
+    skipped: tuple[SourceError, ...] = ()  # errors of parts that could not be parsed, if the rest could
 
     def __init__(self, data: bytes, filename: str, encoding: str | None = None) -> None:
         self.filename = filename
@@ -49,12 +49,12 @@ class Source:
         try:
             self.text = data.decode(self.encoding)
         except UnicodeDecodeError as error:
-            read = error.object  # without the mark of the byte order
+            read = error.object  # without the byte order mark
             row = read.count(b"\n", 0, error.start) + 1
             column = error.start - read.rfind(b"\n", 0, error.start)
             reason = f"cannot be decoded as {self.encoding}: {error.reason} (byte 0x{read[error.start]:02x})"
             raise SourceError(filename, reason, Position(row, column)) from error
-        except (LookupError, UnicodeError) as error:  # a codec of Python's that is for something else than text
+        except (LookupError, UnicodeError) as error:  # a codec of Python's that is not for text
             reason = f"cannot be decoded as {self.encoding}: {error}"
             raise SourceError(filename, reason, Position(1, 1)) from error
 
@@ -70,58 +70,58 @@ class Source:
 
     @property
     def document(self) -> str:
-        """The content of the file: the text itself, but for a notebook."""
+        """The content of the file: the text itself; for a notebook its JSON."""
         return self.text
 
     def placed(self, finding: Finding) -> Finding:
-        """A finding in the text as it is to be reported: one in a notebook with the cell and its place in it."""
+        """The finding as it is reported: in a notebook, with the cell and the place in it."""
         return finding
 
     def placed_ground(self, ground: Ground) -> Ground:
-        """The ground of a finding, placed as `placed` places the finding."""
+        """The ground of a finding, with its place as in `placed`."""
         return ground
 
     def explained(self, explanation: Explanation) -> Explanation:
-        """An explanation, placed as `placed` places findings."""
+        """The explanation, with its places as in `placed`."""
         return explanation
 
     def cell_at(self, row: int) -> tuple[int, int]:  # noqa: ARG002
-        """The number of the cell that a row of the text belongs to, and the row of its first; a module is as one."""
+        """The number of the cell that contains a row, and the row of the cell's first; a module counts as one cell."""
         return 1, 1
 
     def has_run(self, row: int) -> bool:  # noqa: ARG002
-        """True if a row stands in a cell that keeps what a run of it gave, which came to its end."""
+        """True if the row is in a notebook cell that has the output of a run without an error."""
         return False
 
     def row_of(self, cell: int | None, row: int) -> int:
-        """The row of the text that a user means by a row, or by one of a cell; ValueError where there is none."""
+        """The row of the text for a row of the file, or of a cell; ValueError if there is none."""
         if cell is not None:
             raise ValueError("it has no cells")
         return row
 
     def edited(self, text: str, edits: Sequence[Edit]) -> Source:  # noqa: ARG002
-        """The source with a new text, which these edits have made of the old one."""
+        """The source with the text that results from these edits."""
         return Source.from_text(text, self.filename)
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a changed text, in the encoding and with the byte order mark that the file had."""
+        """The bytes of a changed text, in the file's encoding and with its byte order mark."""
         return text.encode(self.encoding)
 
     @property
     def survives_encoding(self) -> bool:
-        """True if the unchanged text gives the file's bytes again; some encodings write a character in two ways."""
+        """True if encoding the unchanged text gives the file's bytes; some encodings write a character in two ways."""
         return self.data is None or self.encode(self.text) == self.data
 
     @cached_property
     def tree(self) -> ast.Module:
-        if len(self.text) > MAX_LENGTH:  # the tree takes some two hundred times as much memory
+        if len(self.text) > MAX_LENGTH:  # the tree takes about two hundred times as much memory
             reason = f"is longer than {MAX_LENGTH} characters, so it is not parsed"
             raise SourceError(self.filename, reason, Position(1, 1))
         return parse(self.text, self.filename)
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """The offset of the first code point of each line; only the newlines that Python knows end a line."""
+        """The offset of the first code point of each line; lines end as in Python's syntax only."""
         if "\r" in self.text:
             return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
         # The usual case, in half the time.
@@ -133,7 +133,7 @@ class Source:
         return self.text[starts[row - 1] : starts[row] if row < len(starts) else len(self.text)]
 
     def removable_line(self, row: int) -> str:
-        """Line `row` as far as it can be taken out: in a notebook, the last newline of a cell is none of its source."""
+        """The removable part of line `row`: in a notebook, the last newline of a cell is not in its source."""
         return self.line(row)
 
     def offset(self, position: Position) -> int:
@@ -144,19 +144,19 @@ class Source:
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
     def says(self, pattern: str) -> bool:
-        """True if the text holds what a pattern looks for, other than in a comment or a docstring."""
+        """True if the pattern matches in the text outside of comments and docstrings."""
         return shows(pattern, self.text)
 
     def rows_matching(self, pattern: str) -> list[int]:
-        """The rows (from 1, ascending) in which something ends that a pattern looks for."""
+        """The rows (from 1, ascending) in which matches of a pattern end."""
         return [bisect_right(self.line_starts, match.end() - 1) for match in re.finditer(pattern, self.text)]
 
     def rows_with(self, needle: str) -> list[int]:
-        """The rows (from 1, ascending) that hold a text, or begin to."""
+        """The rows (from 1, ascending) in which occurrences of a text begin."""
         return [bisect_right(self.line_starts, match.start()) for match in re.finditer(re.escape(needle), self.text)]
 
     def rows_with_name(self, name: str) -> list[int]:
-        """The rows (from 1, ascending) in which a name, which is not empty, stands by itself or between dots."""
+        """The rows (from 1, ascending) in which a non-empty name occurs as a whole word, alone or between dots."""
         self._searches += 1
         if self._searches > MAX_SEARCHES and re.fullmatch(r"\w+", name):
             return [*self._rows_of_words.get(name, ())]
@@ -170,7 +170,7 @@ class Source:
 
     @cached_property
     def _rows_of_words(self) -> dict[str, list[int]]:
-        """An index, for a text that is asked for many names: each search alone goes through all of it."""
+        """The rows of every word: an index, for texts with many searches, each of which would scan the whole text."""
         found: dict[str, list[int]] = {}
         for row, start in enumerate(self.line_starts, 1):
             stop = self.line_starts[row] if row < len(self.line_starts) else len(self.text)
@@ -180,7 +180,7 @@ class Source:
 
     def ast_position(self, row: int, byte_column: int) -> Position:
         """The position of an ast `lineno` and `col_offset`; the latter counts UTF-8 bytes from 0."""
-        if self.text.isascii():  # which Python knows of a text; a line would have to be cut out of it
+        if self.text.isascii():  # quick, and saves slicing the line
             return Position(row, byte_column + 1)
         if row not in self._character_starts:
             line = self.line(row)
@@ -190,11 +190,11 @@ class Source:
 
     @cached_property
     def _character_starts(self) -> dict[int, list[int]]:
-        """The bytes at which the characters of each row that was asked for begin."""
+        """A cache: the byte columns of the characters, by row."""
         return {}
 
     def extent(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        """The offsets of the start of a node and of the place just after it."""
+        """The offsets of the start of a node and of the character after it."""
         return self.offset(self.node_start(node)), self.offset(self.node_end(node))
 
     def text_of(self, node: ast.stmt | ast.expr) -> str:
@@ -205,13 +205,13 @@ class Source:
         return self.ast_position(node.lineno, node.col_offset)
 
     def node_end(self, node: ast.stmt | ast.expr) -> Position:
-        """The position just after a node; brackets that only group are no part of a node."""
+        """The position just after a node, without grouping brackets."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.ast_position(node.end_lineno, node.end_col_offset)
 
     def name_start(self, attribute: ast.Attribute) -> Position | None:
-        """The position of an attribute's own name; None where the text there is another: ast's position is wrong."""
+        """The position of an attribute's own name; None if the text differs there, so ast's position is wrong."""
         assert attribute.end_lineno is not None
         if attribute.end_lineno > len(self.line_starts):
             return None
@@ -222,28 +222,28 @@ class Source:
 
 
 def declared_encoding(data: bytes, filename: str) -> str:
-    """The encoding that PEP 263 gives the file: the cookie in one of its first two lines, else UTF-8."""
+    """The encoding of a file by PEP 263: the cookie in one of its first two lines, else UTF-8."""
     try:
-        # By all line ends that Python knows, of which a stream of bytes knows one.
+        # Split at all line ends of Python's syntax: a stream of bytes splits at newlines only.
         return tokenize.detect_encoding(iter(data.splitlines(keepends=True)).__next__)[0]
     except SyntaxError as error:
-        if "missing" in error.msg:  # the first lines are no UTF-8: to decode them tells where
+        if "missing" in error.msg:  # the first lines are not UTF-8: decoding them reports where
             return "utf-8"
         raise SourceError(filename, f"cannot be decoded: {error.msg}", Position(1, 1)) from error
 
 
 def parse(text: str, filename: str) -> ast.Module:
-    """ast.parse with every way in which it can fail turned into a SourceError."""
+    """`ast.parse`, with each of its errors turned into a SourceError."""
     try:
-        # A tree is all live objects: collecting while it grows only costs (9 to 13 % of the parse).
+        # All objects of a tree are alive: collecting garbage while it grows only costs (9 to 13 % of the parse).
         with Paused(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes and the like are not ours to report
+            warnings.simplefilter("ignore")  # invalid escapes and the like are not for us to report
             return ast.parse(text, filename)
     except SyntaxError as error:
         place = Position(error.lineno or 1, error.offset or 1)
         running = ".".join(map(str, sys.version_info[:2]))  # the file may be for a newer one
         raise SourceError(filename, f"cannot be parsed: {error.msg} (Python {running})", place) from error
-    except ValueError as error:  # a null byte, or a lone surrogate, which a text that was never bytes may hold
+    except ValueError as error:  # a null byte, or a lone surrogate in a text that was never bytes
         raise SourceError(filename, f"cannot be parsed: {error}", Position(1, 1)) from error
     except (RecursionError, MemoryError) as error:
         note_cut_file(filename)

@@ -1,4 +1,4 @@
-"""Makes the Source of a file from its name and its bytes or text: that of a module or of a notebook."""
+"""Makes the Source of a module or a notebook from its name and its bytes or text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tonumpy.text.source import Source
 
 
 def source_of(data: bytes | str, filename: str) -> Source:
-    """SourceError where a module cannot be decoded, or a notebook not be read."""
+    """The source of a file; SourceError if a module cannot be decoded, or a notebook cannot be read."""
     if filename.endswith(".ipynb"):
         from tonumpy.text.notebooks import Notebook  # start-up: json
 

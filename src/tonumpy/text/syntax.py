@@ -1,6 +1,6 @@
-"""Walks over the nodes of a syntax tree in the order of the text, several times as fast as ast does.
+"""Walks over the nodes of a syntax tree in source order, several times as fast as `ast.walk`.
 
-Nodes that carry nothing of interest (contexts, operators, names of imports) are left out.
+Skips nodes that are never needed (contexts, operators, names of imports).
 """
 
 import ast
@@ -24,7 +24,7 @@ _FIELDS[ast.Constant] = _FIELDS[ast.MatchSingleton] = ()
 if hasattr(ast, "TypeAlias"):
     _FIELDS[ast.TypeAlias] = ("name", "type_params", "value")
 
-# Those of a statement that hold other statements, in the order in which these may be run; and the rest.
+# The fields of a statement that contain statements, in the order in which these may run; and the rest.
 _BLOCKS = ("body", "orelse", "handlers", "cases", "finalbody")
 _BLOCK_FIELDS = {
     node: tuple(field for field in _BLOCKS if field in fields)
@@ -49,7 +49,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
     stack: list[ast.AST | None] = [root]
     while stack:
         node = stack.pop()
-        if node is None:  # the default of a keyword-only parameter that has none, the key of `**more` in a dict
+        if node is None:  # a keyword-only parameter without a default, or the key of `**more` in a dict
             continue
         yield node
         for field in reversed(_FIELDS[type(node)]):
@@ -61,7 +61,7 @@ def walk(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def nodes_by_class(root: ast.AST, classes: tuple[type[ast.AST], ...]) -> dict[type[ast.AST], list[ast.AST]]:
-    """Return the nodes of some classes, in no order, in half the time of `walk`."""
+    """The nodes of some classes, in no particular order, in half the time of `walk`."""
     found: dict[type[ast.AST], list[ast.AST]] = {each: [] for each in classes}
     stack: list[Any] = [root]
     while stack:
@@ -86,7 +86,7 @@ def indices_of(index: ast.expr) -> list[ast.expr]:
 
 
 def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a scope, those of its branches and loops included, those of nested scopes not."""
+    """Yield the statements of a scope, including those in its branches and loops, but not those of nested scopes."""
     stack = body[::-1]
     while stack:
         statement = stack.pop()
@@ -97,7 +97,7 @@ def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of a statement that are not empty, in the order in which they may be run."""
+    """The non-empty blocks of a statement, in the order in which they may run."""
     blocks = []
     for field in _BLOCK_FIELDS[type(statement)]:
         parts = getattr(statement, field)
@@ -106,7 +106,7 @@ def blocks_of(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement without those of the statements inside it."""
+    """Yield the expressions of a statement, without those of nested statements."""
     for field in _OWN_FIELDS[type(statement)]:
         value = getattr(statement, field, None)
         if isinstance(value, ast.expr):

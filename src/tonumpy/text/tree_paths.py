@@ -1,4 +1,4 @@
-"""The nodes of a syntax tree from the module down to a node."""
+"""Finds the path of nodes in a syntax tree from the module down to a node."""
 
 import ast
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from tonumpy.text.syntax import SCOPES, children_of, walk
 
 
 def path_to(root: ast.AST, node: ast.AST) -> list[ast.AST]:
-    """`root`, the nodes inside it that hold `node`, and `node` itself, the outermost first.
+    """`root`, the nodes inside it that contain `node`, and `node` itself, outermost first.
 
-    Only `root` and `node` where `node` is not in the tree.
+    Only `root` and `node` if `node` is not in the tree.
     """
     parents = _parents(root)
     path = [node]
@@ -22,13 +22,13 @@ def path_to(root: ast.AST, node: ast.AST) -> list[ast.AST]:
     return path[::-1]
 
 
-@lru_cache(maxsize=4)  # one tree is asked for many nodes
+@lru_cache(maxsize=4)  # a tree is searched for many nodes
 def _parents(root: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: node for node in walk(root) for child in children_of(node)}
 
 
 def path_at(root: ast.AST, row: int) -> list[ast.AST]:
-    """`root` and the nodes inside it that stand in a row, down to the first that shares the row with another."""
+    """`root` and the nested nodes that contain a row, down to the last that is the only one in the row."""
     path = [root]
     while True:
         inner = [child for child in _placed_children(path[-1]) if _stands_in(child, row)]

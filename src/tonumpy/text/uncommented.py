@@ -1,11 +1,11 @@
-"""A text without its comments and docstrings: what these say is no evidence of what the code does."""
+"""Strips comments and docstrings from a text: their words are no evidence of what the code does."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# A comment, a string in three quotes, or one in one, which may hold what looks like the first two.
+# A comment, a triple-quoted string, or another string, which may contain the signs of the first two.
 _PARTS = re.compile(
     r"""
     \#[^\n]*
@@ -16,15 +16,16 @@ _PARTS = re.compile(
 )
 
 
-@lru_cache(maxsize=4)  # one text is asked for many patterns
+@lru_cache(maxsize=4)  # a text is searched for many patterns
 def uncommented(text: str) -> str:
-    """The text, or a statement, without comments; rows stay what they are but for those of docstrings."""
+    """The text of a module or statement without comments and docstrings; all other rows are kept."""
     return _PARTS.sub(_kept, text)
 
 
-@lru_cache(maxsize=64)  # of a text, for each of many candidates
+@lru_cache(maxsize=64)  # asked about one text for each of many candidates
 def shows(pattern: str, text: str) -> bool:
-    """True if code, and no comment or docstring, holds something: the search is far quicker than to take these out."""
+    """True if a pattern matches in code outside of comments and docstrings; a search of the whole text, far quicker
+    than stripping it, comes first."""
     return re.search(pattern, text) is not None and re.search(pattern, uncommented(text)) is not None
 
 

@@ -1,12 +1,12 @@
-"""Shows what a text of somebody else's holds, on one line and without commands to a terminal or to a runner of CI."""
+"""Escapes foreign text for output: on one line, without commands to a terminal or to a CI runner."""
 
 from __future__ import annotations
 
-_MARK = "##"  # of a command to Azure Pipelines (`##vso[`) or to GitHub Actions (`##[`), which both find it anywhere
+_MARK = "##"  # begins a command to Azure Pipelines (`##vso[`) or GitHub Actions (`##[`), which find it anywhere
 
 
 def visible(text: str) -> str:
-    """Write characters that would not be seen as Python does: a newline as backslash and n."""
+    """Escape unprintable characters as Python does: a newline becomes backslash and n."""
     text = without_commands(text)
     return text if text.isprintable() else "".join(map(_shown, text))
 
@@ -16,20 +16,20 @@ def _shown(character: str) -> str:
 
 
 def visible_path(path: str) -> str:
-    """A file's path for the beginning of a line, where GitHub Actions would take `::` for a command."""
+    """A file's path to begin a line with, where GitHub Actions would take `::` for a command."""
     path = visible(path)
     return f"./{path}" if path.lstrip().startswith("::") else path
 
 
 def without_commands(text: str) -> str:
-    """Change the marks of commands that a runner of CI finds anywhere in what is printed."""
+    """Escape the marks of commands that a CI runner finds anywhere in the output."""
     if _MARK not in text:
         return text
     return text.replace(f"{_MARK}[", "#\\x23[").replace(f"{_MARK}vso[", "#\\x23vso[")
 
 
 def without_surrogates(text: str) -> str:
-    """Put a question mark for each byte of a name that was no text: JSON has no way to write one."""
+    """Replace each undecodable byte of a file name, a surrogate, which JSON cannot write."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""Python imports this in the processes that a rehearsed program starts, whose PYTHONPATH names the folder.
+"""Starts the rehearsal in child processes: their PYTHONPATH names this folder, so Python imports this file at start-up.
 
-It makes way for the one that it hides, if there is one, and waits until torch is imported, to begin there as well. Of
-tonumpy nothing is imported before.
+It runs the `sitecustomize` that it shadows, if there is one, then waits until the process imports torch and begins
+there. Nothing of tonumpy is imported before that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-# Beside this file, whose folder is still on the path.
+# It lies beside this file, whose folder is still on the path.
 from tonumpy_import_hook import WaitForImport  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))  # where tonumpy can be imported from
-_VARIABLE = "TONUMPY_REHEARSAL"  # that of tonumpy.rehearsal.following
+_VARIABLE = "TONUMPY_REHEARSAL"  # as in tonumpy.rehearsal.following
 
 sys.path[:] = [path for path in sys.path if os.path.abspath(path or os.curdir) != _HERE]
 _OURS = sys.modules.pop("sitecustomize")
@@ -34,7 +34,7 @@ except ModuleNotFoundError as error:
 
 
 class Child:
-    """This process, which begins once it has torch, and tells where it does not."""
+    """The rehearsal of this child process: begins once torch is imported, and records why if it cannot."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -56,21 +56,21 @@ class Child:
             ending = Ending()
             ending.begin(self._text)
             self._ending = ending
-        except Exception as error:  # another Python, or another torch: it is no fault of the program's
+        except Exception as error:  # another Python or torch: not the program's fault
             self._miss(f"{type(error).__name__}: {error}")
         finally:
             if is_lent:
                 sys.path.remove(_ROOT)
 
     def end(self) -> None:
-        """Behind the `atexit` functions of the program."""
+        """End the rehearsal; runs after the program's own `atexit` functions."""
         if self._ending is not None:
             self._ending.end()
         elif not self._is_known and hasattr(sys.modules.get("torch"), "Tensor") and os.path.isdir(self._folder):
             self._miss("torch was imported past the import system")
 
     def _miss(self, reason: str) -> None:
-        """Note the reason in the words of tonumpy.rehearsal.spool, which may not be at hand."""
+        """Write the reason in the format of tonumpy.rehearsal.spool, which may not be importable here."""
         told = json.dumps({"missed": [" ".join(sys.orig_argv), reason]})
         path = os.path.join(self._folder, f"events-{os.getpid()}-{os.urandom(4).hex()}.jsonl")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)

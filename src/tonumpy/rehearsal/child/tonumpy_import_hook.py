@@ -1,6 +1,6 @@
-"""Begins something when a module has been imported, however that is looked for or loaded.
+"""Calls a function once a module has been imported, whichever finder and loader import it.
 
-Of tonumpy nothing is imported: in a child process it may not be at hand.
+Imports nothing of tonumpy, which may not be importable in a child process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class WaitForImport(importlib.abc.MetaPathFinder):
-    """Stands before all other finders, and lets them find. Whoever only looks for the module does not use it up."""
+    """The first finder of `sys.meta_path`; it delegates to the others and wraps the loader that they return. A mere
+    `importlib.util.find_spec` does not trigger it."""
 
     def __init__(self, name: str, begin: Callable[[], None]) -> None:
         self._name = name
@@ -41,7 +42,7 @@ class WaitForImport(importlib.abc.MetaPathFinder):
 
 
 def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.abc.Loader:
-    """Wrap the loader in a subtype of its type that begins when it has loaded."""
+    """Return a copy of the loader, of a subtype, that calls `begin` after it has executed the module."""
 
     def exec_module(_: object, module: ModuleType) -> None:
         if module.__spec__ is not None:
@@ -54,6 +55,6 @@ def then(loader: importlib.abc.Loader, begin: Callable[[], None]) -> importlib.a
     found = copy.copy(loader)
     try:
         found.__class__ = type(kind.__name__, (kind,), {"exec_module": exec_module, "__module__": kind.__module__})
-    except TypeError:  # a loader that is written in C; whoever waits is not told
+    except TypeError:  # a loader written in C: `begin` is not called
         return loader
     return found

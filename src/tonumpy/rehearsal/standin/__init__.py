@@ -1,8 +1,8 @@
-"""A torch that behaves as with accelerators of one kind, for the length of a `with`.
+"""Patches torch, for the length of a `with`, to behave as on a machine with accelerators of one kind.
 
-The tensors of the stand-in are ordinary CPU tensors, whose storages are marked with the device where they pretend to
-lie (marks.py). Torch's functions, as Python calls them, are wrapped and hand the marks on (operators.py); nothing of
-torch's C++ is touched. A lost mark may lose a finding; it never ends the program.
+Stand-in tensors are ordinary CPU tensors whose storages are marked with a pretended device (marks.py). Torch's
+functions, as Python calls them, are wrapped and propagate the marks (operators.py); torch's C++ stays as it is. A lost
+mark may lose a finding; it never ends the program.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ KINDS = ("cuda", "mps", "xpu", "npu")
 
 @contextmanager
 def pretend(device: str, observer: Observer, *, stop: bool = False, devices: int = 1) -> Iterator[Callable[[], None]]:
-    """Let torch behave as with `devices` of this name, and tell `observer` of each conversion to NumPy.
+    """Let torch behave as with this number of such devices, and report each conversion to NumPy to `observer`.
 
     A refused conversion gives the array that the repaired code would give; with `stop` it raises as on real hardware.
-    What is yielded tells of what only the end of a program decides; the end of the `with` does so, too.
+    Yields a function that reports the events that only the end of a program decides, as the end of the `with` does.
     """
     if device not in KINDS:
         raise ValueError(f"there is no stand-in for {device!r}: it can be one of {', '.join(KINDS)}")

@@ -1,6 +1,6 @@
-"""Marks what autograd makes out of sight, where Python first sees it: `.grad`, hooks, `Function.backward`, results.
+"""Marks tensors that autograd makes in C++, where Python first sees them: `.grad`, hooks, `Function.backward`, results.
 
-A gradient lies where its tensor lies. What is seen in a pass without its tensor lies where the pass began.
+A gradient gets the device of its tensor; a tensor seen in a backward pass without that, the device of the pass's roots.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tonumpy.rehearsal.standin.patches import Patches
 
 
 def patch(patches: Patches, look: Look) -> None:
-    """Watch these places until `patches` are restored; `look` sees gradients that lie elsewhere than their tensors."""
+    """Patch these places; `look` gets gradients that lie on another device than their tensors."""
     for module in (torch.autograd, torch.autograd.graph):
         patches.around(module, "_engine_run_backward", functools.partial(_run_engine, look))
     _patch_gradients(patches)
@@ -32,13 +32,13 @@ def patch(patches: Patches, look: Look) -> None:
 
 
 def _checked_of(tensor: Any) -> tuple[Any, ...]:
-    """What a checkpoint compares of a tensor that is saved and made again: not where it lies, as that is unknown yet
-    where C++ saves it."""
+    """The metadata that a checkpoint compares after recomputation: not the device, as a tensor saved in C++ has no mark
+    yet."""
     return tensor.shape, tensor.dtype
 
 
 def _run_marked(run: Any, owner: Any, *gradients: Any) -> Any:
-    """Run a function's backward, or a hook of a module, with gradients that lie where the pass began."""
+    """Run a `Function.backward` or a module hook after marking its gradients with the device of the pass."""
     for each in tensors_in(gradients):
         mark_of(each)
     return run(owner, *gradients)

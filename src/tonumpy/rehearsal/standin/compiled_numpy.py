@@ -1,8 +1,8 @@
-"""Runs a function as `torch.compile` would: while it runs, `.numpy()` and NumPy's functions of tensors are torch's.
+"""Runs a function as `torch.compile` would: while it runs, torch implements `.numpy()` and NumPy functions of tensors.
 
-`.numpy()` gives an array, and beside it the tensor that torch would compute: a history goes on, and work stays on the
-device. NumPy computes the values, as they must be right, and torch._numpy the tensor, which `torch.from_numpy` and the
-like take. Where torch has no such function the array goes on alone.
+`.numpy()` gives a `Traced` array that carries the tensor that torch would compute, with its history and device.
+NumPy computes the values, which must be right, and torch._numpy the tensor, which `torch.from_numpy` and the like use.
+A result of a function that torch lacks is a plain array.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _REDUCED = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "
 
 
 class Traced(np.ndarray[Any, Any]):
-    """An array with its tensor."""
+    """An array that carries the tensor of the same values."""
 
     tensor: Any = None
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
+        """NumPy's result with torch's; with a tensor among the operands, leave the call to the tensor."""
         if any(isinstance(each, Tensor) for each in inputs):
             return NotImplemented
         plain = getattr(ufunc, method)(*untraced(inputs), **untraced(kwargs))
@@ -47,13 +47,13 @@ class Traced(np.ndarray[Any, Any]):
         return with_tensor(plain, function, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """NumPy's result, and torch's; what is done with a tensor is the tensor's."""
+        """NumPy's result with torch's; with a tensor among the operands, leave the call to the tensor."""
         if any(issubclass(each, Tensor) for each in types):
             return NotImplemented
         return with_tensor(func(*untraced(args), **untraced(kwargs)), _COUNTERPARTS.get(func), args, kwargs)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write the array, which goes on alone."""
+        """Write the array, and drop its tensor."""
         np.ndarray.__setitem__(self, untraced(index), untraced(value))
         self.tensor = None
 
@@ -86,12 +86,12 @@ def traced(values: Any, tensor: Any) -> Any:
 
 
 def with_tensor(plain: Any, function: Callable[..., Any] | None, args: Any, kwargs: Any) -> Any:
-    """A result of NumPy with what torch computes of the same; alone where torch does not."""
+    """NumPy's result with the tensor that torch computes from the same arguments; alone if torch cannot."""
     if function is None:
         return plain
     try:
         return _both(plain, function(*tree_map(_shadow, args), **tree_map(_shadow, kwargs)))
-    except Exception:  # torch._numpy has many ways to say that it does not
+    except Exception:  # torch._numpy raises many errors for what it lacks
         return plain
 
 
@@ -104,17 +104,17 @@ def _both(plain: Any, found: Any) -> Any:
 
 
 def tensor_of(value: Any) -> Any:
-    """The tensor that torch takes in place of an array; the value itself where it is none of these."""
+    """The tensor of a traced array; any other value itself."""
     return value.tensor if isinstance(value, Traced) and value.tensor is not None else value
 
 
 def untraced(value: Any) -> Any:
-    """Plain arrays in place of traced ones, also in tuples, lists and dicts: what leaves the compiled code."""
+    """Replace traced arrays, also in tuples, lists and dicts, by plain ones, as compiled code returns them."""
     return tree_map(lambda each: each.view(np.ndarray) if isinstance(each, Traced) else each, value)
 
 
 def _shadow(value: Any) -> Any:
-    """What torch._numpy takes for a value; an array may lie on any device."""
+    """The torch._numpy counterpart of a value or dtype; an array becomes a tensor that fits any device."""
     value = tensor_of(value)
     if isinstance(value, np.ndarray | np.generic):
         value = torch.tensor(np.asarray(value))
@@ -139,8 +139,7 @@ _COUNTERPARTS = _counterparts()
 
 
 def patch(patches: Patches) -> None:
-    """Answer NumPy's questions to a tensor in compiled code, and make tensors of arrays, until `patches` are
-    restored."""
+    """Patch the NumPy protocols of tensors, NumPy's converting functions, and torch's functions that take arrays."""
     patches.replace(Tensor, "__array_ufunc__", _of_ufunc)
     patches.replace(Tensor, "__array_function__", _of_function)
     for name in _CONVERTING:
@@ -150,7 +149,7 @@ def patch(patches: Patches) -> None:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, in which this is so."""
+    """The function, running as compiled code."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -163,7 +162,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def excepted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, in which it is not, nor in what that calls."""
+    """The function, running as plain code, also in its callees, when compiled code calls it."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -185,7 +184,7 @@ def _of_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -
     if "out" in kwargs:
         return plain
     found = with_tensor(plain, function, inputs, kwargs)
-    frame = innermost()  # at an operator or a comparison, and not at a call
+    frame = innermost()  # an operator or comparison, not a call, gives the tensor
     is_operator = any(frame and node_at(frame, kind) for kind in (ast.BinOp, ast.Compare, ast.AugAssign))
     return tensor_of(found) if is_operator else found
 
@@ -195,12 +194,12 @@ def _of_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> An
     function = _COUNTERPARTS.get(func) if is_compiled() else None
     if function is None:
         with calling(False):
-            return func._implementation(*args, **kwargs)  # as NumPy does where a tensor has no such method
+            return func._implementation(*args, **kwargs)  # as NumPy does if a tensor lacks `__array_function__`
     return with_tensor(func(*_arrays(args, function), **_arrays(kwargs, function)), function, args, kwargs)
 
 
 def _arrays(values: Any, function: Callable[..., Any] | None) -> Any:
-    """Arrays in place of tensors; for what torch has no function of they are converted as ever."""
+    """Convert tensors to arrays: as compiled code does if torch has the `function`, else as plain code does."""
     with calling(here.calls[-1] if function is not None else False):
         return untraced(tree_map(lambda each: each.__array__() if isinstance(each, Tensor) else each, values))
 

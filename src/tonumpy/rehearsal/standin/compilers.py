@@ -1,7 +1,7 @@
-"""Functions of torch that compile, and kernels that a program registers for its device.
+"""Patches torch's compilers, and the registration of kernels for the device.
 
-`torch.compile` runs the code as plain Python; `torch.jit` compiles as ever. What TorchScript gives lies where its
-arguments lie, as compiled code sees tensors of the CPU. Code that names the device or asks for it runs as plain Python.
+`torch.compile` runs the code as plain Python; `torch.jit` compiles as ever. TorchScript sees CPU tensors, and its
+results are marked with the device of its arguments; code that names or queries the device runs as plain Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tonumpy.rehearsal.standin.reporting import warn
 
 
 def patch(patches: Patches) -> None:
-    """Make them work until `patches` are restored; torch._dynamo, which is slow to import, once something has."""
+    """Patch the compilers; torch._dynamo, which is slow to import, once the program has imported it."""
     patches.replace(torch, "compile", _compiling(patches))
     patches.around(torch.compiler, "disable", _disabling)
     patches.around(torch.autograd.profiler.profile, "__init__", _without_device_events)
@@ -44,7 +44,7 @@ def _patch_dynamo(patches: Patches) -> None:
 def _resetting(reset: Any, *args: Any, **options: Any) -> Any:
     try:
         return reset(*args, **options)
-    except ImportError:  # it looks for graphs of CUDA, which this build has no code for
+    except ImportError:  # it looks for CUDA graphs, which this build lacks
         return None
 
 
@@ -52,7 +52,7 @@ def _compiling(patches: Patches) -> Callable[..., Any]:
     waiting = [patches]
 
     def compile(model: Any = None, **options: Any) -> Any:
-        """Torch's own wrapper of it, in which nothing is compiled."""
+        """Wrap the model as `torch.compile` does, with the backend "eager", which compiles nothing."""
         if model is None:
             return lambda given: compile(given, **options)
         import torch._dynamo  # start-up
@@ -73,7 +73,7 @@ def _compiling(patches: Patches) -> Callable[..., Any]:
 
 
 def _initializing(initialize: Any, module: Any) -> None:
-    """A module is wrapped again when it has been copied or unpickled."""
+    """Initialize an OptimizedModule, also when it is copied or unpickled, and wrap its `forward` as compiled code."""
     from tonumpy.rehearsal.standin.compiled_numpy import compiled, excepted  # start-up
 
     initialize(module)
@@ -82,7 +82,7 @@ def _initializing(initialize: Any, module: Any) -> None:
 
 
 def _disabling(disable: Any, fn: Any = None, recursive: bool = True, **options: Any) -> Any:
-    """`torch.compiler.disable`, which knows of compiled code that is run as it is."""
+    """`torch.compiler.disable`, whose result also runs as plain code here."""
     if fn is None:
         return lambda given: _disabling(disable, given, recursive, **options)
     from tonumpy.rehearsal.standin.compiled_numpy import excepted  # start-up
@@ -92,8 +92,8 @@ def _disabling(disable: Any, fn: Any = None, recursive: bool = True, **options: 
 
 
 def _without_device_events(begin: Any, profile: Any, enabled: bool = True, **options: Any) -> None:
-    """A profiler would ask the device's own library for the time of each operator, and say each time that there is
-    none."""
+    """Create a profiler without device events: it would query the device's library for the time of each operator and
+    warn each time that there is none."""
     options.pop("use_cuda", None)
     begin(profile, enabled, **(options | {"use_device": None}))
 
@@ -103,7 +103,7 @@ _ASK_FOR_THE_DEVICE = ("prim::is_cuda", "prim::is_mps", "prim::is_xpu", "prim::t
 
 
 def _script(script: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
-    frames = kwargs.pop("_frames_up", 0) + 2  # what a class refers to is looked up where it is written, beyond ours
+    frames = kwargs.pop("_frames_up", 0) + 2  # names in a class are looked up in the caller, beyond our frames
     made = script(obj, *args, _frames_up=frames, **kwargs)
     if sys._getframe(2).f_code.co_filename.startswith(_OF_TORCH) or not _names_the_device(made):
         return made
@@ -136,7 +136,7 @@ _KEYS = {"cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "npu": "PrivateUse1"}  # to
 
 
 def _register(impl: Any, library: Any, op_name: Any, fn: Any, dispatch_key: str = "", **options: Any) -> Any:
-    """A kernel for the device is one for the CPU where that has none, as torch sees CPU tensors."""
+    """Register a kernel for the device as a CPU kernel, unless the operator has one: torch sees CPU tensors."""
     if dispatch_key == _KEYS[STATE.kind]:
         name = f"{library.ns}::{str(op_name).rpartition('::')[2]}"
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"):

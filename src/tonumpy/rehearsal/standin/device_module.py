@@ -1,4 +1,4 @@
-"""Answers for `torch.cuda` and its like as with one device: queries, streams, events, memory and libraries."""
+"""Replaces the functions of `torch.cuda` and its like: queries, streams, events, memory and libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FALSE = "_is_in_bad_fork can_device_access_peer is_current_stream_capturing".sp
 
 
 class Properties:
-    """As those of an A100: torch says what there is, and nothing is computed with it. The rest is 0."""
+    """Device properties like those of an A100, for programs that print them. Every other attribute is 0."""
 
     name = gcnArchName = platform_name = vendor = "Stand-in"  # noqa: N815
     major, minor, type = 8, 0, "gpu"
@@ -48,7 +48,7 @@ class Properties:
 
 
 class _Silent:
-    """Stands for a library of the device: each of its functions succeeds, and each of its parts is like it."""
+    """Stands for a library of the device: every function of it returns 0, and every item is again such an object."""
 
     size = 0
     max_size = 4096  # of the cache of plans of cuFFT
@@ -58,7 +58,7 @@ class _Silent:
 
 
 def answers() -> dict[str, Any]:
-    """The answers of the device's module: a function or class for each of its names. Memory is not counted."""
+    """The replacements in the device's module: a function or class per name. Memory is not counted."""
     values: dict[str, Any] = dict.fromkeys(_NOTHING) | dict.fromkeys(_ZERO, 0)
     values |= dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False)
     values |= {
@@ -66,7 +66,7 @@ def answers() -> dict[str, Any]:
         "get_arch_list": [],
         "recommended_max_memory": _MEMORY,
         "mem_get_info": (_MEMORY, _MEMORY),
-        "memory_stats": Counter(),  # whatever is asked for is 0
+        "memory_stats": Counter(),  # 0 for every key
         "memory_snapshot": [],
         "_snapshot": {"segments": [], "device_traces": []},
         "memory_stats_as_nested_dict": {},
@@ -110,7 +110,7 @@ def answers() -> dict[str, Any]:
 
 
 def _checked(value: Any) -> Callable[..., Any]:
-    """The answer for a device, which must be there."""
+    """A function that returns `value`; AssertionError for a device that does not exist."""
 
     def checked(device: Any = None) -> Any:
         try:
@@ -123,7 +123,7 @@ def _checked(value: Any) -> Callable[..., Any]:
 
 
 def _number(device: Any) -> int | None:
-    """The number of a device; None is the current one. It must be there."""
+    """The index of a device; None for None or -1, the current one. Raises if the device does not exist."""
     if device is None or (isinstance(device, Integral) and int(device) < 0):
         return None
     place = STATE.place(device)
@@ -161,7 +161,7 @@ class _DeviceOf(_Device):
 
 
 def patch(patches: Patches) -> None:
-    """Make the module of the device and `torch.accelerator` speak of one device until `patches` are restored."""
+    """Patch the device's module, `torch.accelerator` and the backends to report the stand-in's devices."""
     found = answers()
     module = getattr(torch, STATE.kind, None)
     if module is None:
@@ -189,7 +189,7 @@ def patch(patches: Patches) -> None:
 
 
 def _patch_groups(patches: Patches) -> None:
-    """Optimizers group tensors in C++, which names the CPU."""
+    """Let optimizers group tensors by pretended device; torch's C++ would group them all as CPU tensors."""
     group = torch._C._group_tensors_by_device_and_dtype
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
@@ -206,10 +206,10 @@ def _patch_groups(patches: Patches) -> None:
 
 
 def _patch_libraries(patches: Patches) -> None:
-    """Let them answer until `patches` are restored."""
+    """Patch the queries of cuDNN, cuFFT and the other backends."""
     cudnn = torch.backends.cudnn
     acceptable = cudnn.is_acceptable
-    # It would warn of a device that cuDNN was not built for. Nothing follows from the answer but that.
+    # torch's own would warn of a device that cuDNN was not built for; the answer has no other effect.
     patches.replace(cudnn, "is_acceptable", lambda tensor: not mark_of(tensor).pretended and acceptable(tensor))
     backend = getattr(torch.backends, STATE.kind, None)
     for name in ("is_built", "is_available"):

@@ -1,8 +1,8 @@
-"""Functions that make tensors from no other tensor, and generators: both are of the device that is asked for.
+"""Wraps functions that make tensors (`torch.zeros`), and generators, so that they get the device that is asked for.
 
-What a kind of device refuses beside tensors of another one, in torch's words: dtypes, and products of integers.
+Raises torch's errors for dtypes that a kind of device lacks, and for its products of integers.
 
-Generators of the device draw from the CPU.
+Generators of the device draw from the CPU's.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Generator(torch._C.Generator, metaclass=_Meta):  # type: ignore[misc]
     """A generator of the CPU, or of a device as the program sees it."""
 
     def __new__(cls, device: Any = "cpu") -> Any:
-        """Made on the CPU, where the device is a pretended one."""
+        """Create it on the CPU if the device is a pretended one."""
         place = STATE.place(device)
         made = _Base.__new__(cls, "cpu" if place is not None else device)
         made._place = place or _Base.device.__get__(made)
         return made
 
     def __init__(self, device: Any = "cpu") -> None:
-        """All is made by then."""
+        """Do nothing: `__new__` has set all."""
 
     @property
     def device(self) -> Any:
@@ -45,15 +45,15 @@ class Generator(torch._C.Generator, metaclass=_Meta):  # type: ignore[misc]
         return self._place
 
     def clone_state(self) -> Any:
-        """Another one of the same device, in the same state."""
+        """A copy, of the same device and in the same state."""
         return Generator(self._place).set_state(self.get_state())
 
 
 class _Default(Generator):
-    """The default generator of a device, which is that of the CPU."""
+    """The default generator of a device, which draws from the CPU's."""
 
     def __new__(cls, device: Any) -> Any:
-        """Without a look at what the program is shown: it may hide devices yet."""
+        """Create it without counting visible devices: the program may still set CUDA_VISIBLE_DEVICES."""
         made = _Base.__new__(cls, "cpu")
         made._place = device
         return made
@@ -68,20 +68,19 @@ for _name in ("set_state", "get_state", "manual_seed", "initial_seed", "seed"):
 
 
 def generator_for(generator: Any, place: torch.device) -> Any:
-    """The generator that torch's own function draws from; RuntimeError for one of another kind of device."""
+    """The generator to pass to torch's own function; RuntimeError for one of another kind of device."""
     if generator.device.type != place.type:
         raise RuntimeError(f"Expected a '{place.type}' device type for generator but found '{generator.device.type}'")
     return torch.default_generator if type(generator) is _Default else generator
 
 
 _C = torch._C
-_SHARE = ("as_tensor", "asarray")  # they give the memory of their data, where it lies there already
+_SHARE = ("as_tensor", "asarray")  # they share the memory of data that is on the device already
 _OF_DATA = (*_SHARE, "tensor", "scalar_tensor")
 
 
 def patch(patches: Patches, devices: int) -> None:
-    """Make what is not wrapped as an operator until `patches` are restored: generators, constructors of types, pinned
-    memory."""
+    """Patch what is not wrapped as an operator: generators, constructors of types, pinned memory."""
     patches.replace(torch, "Generator", Generator)
     module = getattr(torch, STATE.kind, None)
     if hasattr(module, "default_generators"):
@@ -103,7 +102,7 @@ def patch(patches: Patches, devices: int) -> None:
 
 
 def factory(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, for devices of the stand-in, too."""
+    """Wrap a factory function so that it also makes tensors on the stand-in's devices."""
     name = original.__name__
     shares, has_data = name in _SHARE, name in _OF_DATA
 
@@ -136,7 +135,7 @@ def _made(result: Any, mark: marks.Mark) -> Any:
 
 
 def with_options(kwargs: dict[str, Any], target: marks.Mark) -> marks.Mark:
-    """The mark of the result by the options of an operator, which are made those of the CPU."""
+    """The mark of an operator's result by its options (`device=`); rewrites these in place for the CPU."""
     if kwargs.get("device") is not None:
         target = marks.at(kwargs["device"])
         if target.pretended:
@@ -149,7 +148,7 @@ def with_options(kwargs: dict[str, Any], target: marks.Mark) -> marks.Mark:
 
 
 def named(function: Callable[..., Any], original: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function, with the text of torch's own and the name by which `pickle` finds it in torch."""
+    """The function, with torch's docstring and the qualified name by which `pickle` finds it in torch."""
     function.__name__, function.__qualname__ = name.rpartition(".")[2], name
     function.__doc__ = original.__doc__
     function.__module__ = getattr(original, "__module__", None) or "torch"
@@ -157,8 +156,8 @@ def named(function: Callable[..., Any], original: Callable[..., Any], name: str)
 
 
 def _default_device() -> torch.device | None:
-    """The device of `with torch.device(...)` and `torch.set_default_device`; the first enters no context of
-    Python's."""
+    """The device set by `with torch.device(...)` or `torch.set_default_device`, read from torch's stack of function
+    modes."""
     for at in reversed(range(_C._len_torch_function_stack())):
         mode = _C._get_function_stack_at(at)
         if isinstance(mode, default_device.DeviceContext):
@@ -167,13 +166,13 @@ def _default_device() -> torch.device | None:
 
 
 def note_pinned(tensor: Any) -> Any:
-    """The tensor, which lies in pinned memory from now on."""
+    """Note that a tensor lies in pinned memory, and return it."""
     tensor.untyped_storage().is_pinned_here = True
     return tensor
 
 
 def is_pinned(tensor: Any) -> bool:
-    """True if a tensor, or what it is a view of, lies in pinned memory."""
+    """True if a tensor, or the base of a view, was noted as pinned."""
     return tensor.layout is torch.strided and hasattr(tensor.untyped_storage(), "is_pinned_here")
 
 
@@ -190,7 +189,7 @@ def _new_tensor(self: Any, data: Any, *, dtype: Any = None, device: Any = None, 
 
 
 def _new(self: Any, *args: Any, **options: Any) -> Any:
-    """`tensor.new(...)` of old."""
+    """The deprecated `tensor.new(...)`."""
     made = Base.new(self, *args, **(options | ({"device": CPU} if "device" in options else {})))
     marks.put(made, mark_of(self))
     return made
@@ -201,7 +200,7 @@ _DOUBLES = {
     " Please use float32 instead.",
     torch.complex128: "Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype.",
 }
-# Products that CUDA has for no integers.
+# Products that CUDA does not implement for integers.
 _PRODUCTS = frozenset(
     "matmul __matmul__ mm bmm mv dot vdot addmm addmm_ baddbmm baddbmm_ addmv linear einsum inner".split()
 )
@@ -209,18 +208,18 @@ _INTEGERS = frozenset((torch.int64, torch.int32, torch.int16, torch.int8, torch.
 
 
 def check_dtype(tensor: Any) -> None:
-    """Raise TypeError for a tensor of a dtype that its device has not."""
+    """Raise TypeError if the tensor's device lacks its dtype (float64 on MPS)."""
     if STATE.kind == "mps" and isinstance(tensor, torch.Tensor) and tensor.dtype in _DOUBLES and is_pretended(tensor):
         raise TypeError(_DOUBLES[tensor.dtype])
 
 
 def refuses_integers(name: str) -> bool:
-    """True if the kind of device has a product for no integers."""
+    """True if the kind of device does not implement this product for integers."""
     return STATE.kind == "cuda" and name in _PRODUCTS
 
 
 def refusing(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which refuses what the kind of device refuses."""
+    """Wrap the function to raise the errors of the kind of device."""
     if name == "_pack_padded_sequence":
         return _with_lengths(function)
     if STATE.kind == "mps":
@@ -243,7 +242,7 @@ def _with_lengths(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _without_integers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def multiply(*args: Any, **kwargs: Any) -> Any:
-        with torch._C.DisableTorchFunction():  # modes see no question of ours
+        with torch._C.DisableTorchFunction():  # hide our queries from the program's modes
             first = args[0] if args and isinstance(args[0], Tensor) else next(iter(tensors_in(args)), None)
             is_refused = first is not None and first.dtype in _INTEGERS and is_pretended(first)
         if is_refused:
@@ -254,7 +253,7 @@ def _without_integers(name: str, function: Callable[..., Any]) -> Callable[..., 
 
 
 def _word_of(tensor: Any) -> str:
-    """ "Long" of an int64, as torch's messages have it."""
+    """The dtype's name in torch's messages: "Long" for int64."""
     return str(tensor.cpu().type()).removeprefix("torch.").removesuffix("Tensor")
 
 

@@ -1,7 +1,7 @@
-"""`backward()` on a loss that nothing learns from -> the conversions in which its gradient ended.
+"""Reports the conversions that cut the gradient of a loss, at `backward()` on a loss from which nothing learns.
 
-The graph of such a loss leads to no parameter, and to no other leaf whose gradient is ever read. Blamed is what was cut
-from its history and went to NumPy, or to a number, where the text shows that it came back into this loss.
+The graph of such a loss leads to no parameter, and to no other leaf whose gradient is ever read. Reported are the
+conversions of detached tensors to NumPy or to a number whose result, as the text shows, came back into this loss.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ Stack = tuple[Call, ...]
 
 Tensor = torch.Tensor
 _OF_TORCH = os.path.join(os.path.dirname(torch.__file__), "")
-_MOST = 500  # places that are kept, of each kind
+_MOST = 500  # places kept of each kind
 _MOST_NODES = 5_000  # of a graph
 _detach = torch._C.TensorBase.detach
 _NOT_TOLD = "Tensor.backward: lost gradients are not told of"
 _CUTS = ("detach", "detach_")
-_NUMBERS = ("item", "tolist")  # they take the history of a tensor away without a word
+_NUMBERS = ("item", "tolist")  # they drop the history of a tensor silently
 
 
 class Gradients:
-    """Remembers where histories end, and looks at each loss."""
+    """Records where autograd histories end, and checks each loss."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
         self._cuts: dict[Stack, None] = {}
-        self._conversions: dict[Stack, Event] = {}  # of what has no history any more
+        self._conversions: dict[Stack, Event] = {}  # of tensors without a history
         self._numbers: dict[Stack, Event] = {}
         self._seen: dict[tuple[int, ...], list[CodeType]] = {}  # the codes live, so each keeps its identity
         self._told: set[Stack] = set()
-        # By the identity of a leaf: the leaf, and what is told of unless its gradient is read.
+        # By the id of a leaf: the leaf, and the events to report unless its gradient is read.
         self._waiting: dict[int, tuple[weakref.ref[Any], dict[Stack, Event]]] = {}
         self._watch_grads: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
-        """Watch until `patches` are restored."""
+        """Patch the methods that end a history, and `backward`."""
         self._watch_grads = patches.later(self._patch_grads)
         for names, note in ((_CUTS, self._note_cut), (_NUMBERS, self._note_number)):
             for name in names:
                 patches.replace(Tensor, name, _cutting(getattr(Tensor, name), note))
-        # `float` would warn of the history, at this line; NumPy calls it for what it was refused before.
+        # `float` of a tensor with a history would warn, at this line; NumPy calls it after `__array__` was refused.
         to_float, data = Tensor.__float__, torch._C.TensorBase.data
         patches.replace(Tensor, "__float__", _cutting(lambda tensor: to_float(_detach(tensor)), self._note_number))
         patches.replace(Tensor, "data", property(_cutting(data.__get__, self._note_cut), data.__set__))
@@ -68,18 +68,18 @@ class Gradients:
         return backward(loss, gradient, *args, **kwargs)
 
     def note(self, happened: Event) -> None:
-        """A conversion that was not refused."""
+        """Record a conversion that was not refused."""
         if self._cuts and not happened.requires_grad and len(self._conversions) < _MOST:
             self._conversions[happened.stack] = happened
 
     def flush(self) -> None:
-        """Tell of the losses whose leaves were asked for no gradient to the end."""
+        """Report the losses whose leaves' gradients were never read."""
         for _, found in list(self._waiting.values()):
             self._tell(found)
         self._waiting.clear()
 
     def _is_new(self) -> bool:
-        """By the nearest frames: most of these calls are made again and again."""
+        """True at the first call from these nearest six frames: most calls repeat."""
         codes: list[CodeType] = []
         place: list[int] = []
         for frame in islice(outward(sys._getframe(3)), 6):
@@ -104,19 +104,19 @@ class Gradients:
         found = self._blamed(_own(self._reports.stack()))
         if not found:
             return
-        if not loss.requires_grad or leaves[0] is loss:  # it is refused, or its gradient is 1
+        if not loss.requires_grad or leaves[0] is loss:  # `backward` raises, or the only gradient is 1
             self._tell(found)
             return
         self._watch_grads()
         for key, (leaf, told) in list(self._waiting.items()):
-            if leaf() is None:  # it was asked for no gradient
+            if leaf() is None:  # freed, so its gradient was never read
                 del self._waiting[key]
                 self._tell(told)
         for leaf in leaves:
             self._waiting.setdefault(id(leaf), (weakref.ref(leaf), {}))[1].update(found)
 
     def _blamed(self, target: Stack) -> dict[Stack, Event]:
-        """The conversions whose result the text shows to come into the loss."""
+        """The conversions whose results flow into the loss, by the text."""
         from tonumpy.rehearsal.standin.value_flow import reaches  # reads texts, needed by few: start-up
 
         found = dict(self._numbers)
@@ -133,7 +133,7 @@ class Gradients:
                 self._reports.observer(each, None)
 
     def _patch_grads(self, patches: Patches) -> None:
-        """From now on notice that the gradient of a leaf is read."""
+        """Patch `Tensor.grad` to drop a leaf from the waiting ones when its gradient is read."""
         grad, waiting = vars(Tensor).get("grad") or vars(torch._C.TensorBase)["grad"], self._waiting
 
         def get(self_: Any) -> Any:
@@ -146,7 +146,7 @@ class Gradients:
 
 
 def _cutting(function: Callable[..., Any], note: Callable[[Any], None]) -> Callable[..., Any]:
-    """The function, which ends the history of a tensor, and notes those that have one."""
+    """Wrap a function that ends a history so that it notes the tensors that have one."""
 
     @functools.wraps(function)
     def cut(tensor: Any, *args: Any) -> Any:
@@ -159,7 +159,7 @@ def _cutting(function: Callable[..., Any], note: Callable[[Any], None]) -> Calla
 
 
 def _leaves(loss: Any) -> list[Any] | None:
-    """The leaves to which gradients of a loss would go; None where some of it may learn, or the graph is too large."""
+    """The leaves that the gradients of a loss reach; None if a parameter is among them, or the graph is too large."""
     if loss.grad_fn is None:
         return None if isinstance(loss, torch.nn.Parameter) else [loss]
     waiting, seen, found = [loss.grad_fn], {loss.grad_fn}, []

@@ -1,8 +1,8 @@
-"""Marks: where a tensor pretends to lie; and what all parts share: the kind of device, how many there are.
+"""Marks, the pretended devices of tensors; and the state that all parts share: the kind and number of devices.
 
 A tensor of the stand-in is an ordinary CPU tensor; the Python object of its storage has an attribute `mark`. Torch
-keeps that object as long as the storage itself, so views, `.data`, parameters and saved tensors share the mark. It is
-an attribute, and never another class of storage object: torch 2.6 and 2.9 abort in the garbage collector then.
+keeps that object as long as the storage itself, so views, `.data`, parameters and saved tensors share the mark. A
+subclass of storage instead would make torch 2.6 and 2.9 abort in the garbage collector.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """A place. `excused`: the tensor lies on the device only because of a fault that was reported.
+    """A device. `excused`: the tensor lies on it only because of a fault that was reported.
 
-    `is_rare`: operators ask more than this mark, as it may stand for another one.
+    `is_rare`: operators take the slow path, as the mark alone does not decide.
     """
 
     place: torch.device
@@ -42,17 +42,17 @@ class Mark:
     is_rare: bool = False
 
 
-# Made by C++ out of sight: it may lie anywhere, and is never part of a finding.
+# The mark of tensors that C++ made unobserved: they may be on any device, and are never part of a finding.
 UNKNOWN = Mark(CPU, is_rare=True)
 HOST = Mark(CPU)
 
 
 class _PerThread(threading.local):
-    """What is so in a thread.
+    """The state of a thread.
 
-    `number`: the current device. `backward`: for each running backward pass the mark of its roots. `streams`: each that
-    was made current, and the device that was current before it. `is_converting`: a tensor of a subclass, or beneath a
-    mode, becomes an array. `is_in_library`: a library works on what may be tensors.
+    `number`: the current device. `backward`: for each running backward pass the mark of its roots. `streams`: the stack
+    of current streams, each with the device that was current before. `is_converting`: a conversion of a subclass, or
+    under a mode, is running. `is_in_library`: a watched library function is running.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _PerThread(threading.local):
 
 
 class State:
-    """One for a process, begun anew by each `pretend`."""
+    """The state of the process, reset by each `pretend`."""
 
     kind = "cuda"
     has_cast = False  # autocast may have been enabled
@@ -73,7 +73,7 @@ class State:
         self.here = _PerThread()
         self._devices = 1
         self._shown: int | None = None
-        self._known: dict[object, torch.device | None] = {}  # what was asked for: each move asks again
+        self._known: dict[object, torch.device | None] = {}  # a cache: each move asks
 
     def begin(self, kind: str, devices: int) -> None:
         self.kind, self._devices, self._shown = kind, devices, None
@@ -81,7 +81,7 @@ class State:
 
     @property
     def count(self) -> int:
-        """How many devices the program is shown; CUDA_VISIBLE_DEVICES is read once, as CUDA does."""
+        """The number of visible devices; CUDA_VISIBLE_DEVICES is read once, as by CUDA."""
         if self._shown is None:
             said = os.environ.get(_VISIBLE_DEVICES) if self.kind == "cuda" else None
             self._shown = visible(said, self._devices)
@@ -118,7 +118,7 @@ class State:
 
 @functools.lru_cache
 def parts_of(device: str | torch.device) -> tuple[str, int | None]:
-    """The kind and the number of a device, of which torch makes them anew each time that it is asked."""
+    """The kind and the index of a device, cached: torch makes them anew at each access."""
     named = torch.device(device)
     return named.type, named.index
 
@@ -127,7 +127,7 @@ STATE = State()
 
 
 def visible(said: str | None, count: int) -> int:
-    """How many of `count` devices CUDA_VISIBLE_DEVICES shows: those up to the first that does not exist."""
+    """The number of `count` devices that CUDA_VISIBLE_DEVICES shows: those before the first that does not exist."""
     if said is None:
         return count
 
@@ -145,13 +145,13 @@ _device_of_storage = Storage.device.__get__
 # Errors of tensors without a storage: sparse ones, functorch's wrappers, lazy parameters.
 WITHOUT_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 Parameter = torch.nn.Parameter
-PLAIN_TYPES = frozenset((Tensor, Parameter))  # whose methods no `__torch_function__` of the program sees
+PLAIN_TYPES = frozenset((Tensor, Parameter))  # without a `__torch_function__` of the program's
 count_modes = torch._C._len_torch_function_stack
 _functorch = torch._C._functorch
 
 
 class _Bare:
-    """Has the mark of a tensor without a storage. It is no attribute of the tensor, with which it would be saved."""
+    """Holds the mark of a tensor without a storage; an attribute of the tensor would be pickled with it."""
 
     mark = UNKNOWN
 
@@ -166,8 +166,8 @@ def on(place: torch.device, *, excused: bool = False) -> Mark:
 
 
 def at(device: Any) -> Mark:
-    """The mark of what is made on a device that a program names, or on none; UNKNOWN for one that is neither of the
-    stand-in nor the CPU."""
+    """The mark for the device that a program names; HOST for None, UNKNOWN for a device that is neither the stand-in's
+    nor the CPU."""
     if device is None or device is CPU:
         return HOST
     place = STATE.place(device)
@@ -177,7 +177,7 @@ def at(device: Any) -> Mark:
 
 
 def patch(patches: Patches) -> None:
-    """Let storages say where they pretend to lie, and their copies lie there, until `patches` are restored."""
+    """Patch storages to report their pretended device, and to give it to their copies."""
     device = _device_of_storage
     patches.replace(Storage, "mark", UNKNOWN)
     patches.replace(Storage, "device", property(lambda self: self.mark.place if self.mark.pretended else device(self)))
@@ -217,7 +217,7 @@ def _received(storage: Any, mark: Mark) -> Any:
 
 
 def mark_of(tensor: Any) -> Mark:
-    """The mark of a tensor. What C++ made in a backward pass lies where the pass began."""
+    """The mark of a tensor; an unmarked one in a backward pass gets the mark of the pass's roots."""
     kind = type(tensor)
     if (kind is Tensor or kind is Parameter) and not count_modes():
         try:
@@ -233,17 +233,17 @@ def mark_of(tensor: Any) -> Mark:
 
 
 def holder_of(tensor: Any) -> Any:
-    """What has the mark of a tensor: its storage, if there is one."""
+    """The object that has the `mark` of a tensor: its storage, if there is one."""
     if type(tensor) in PLAIN_TYPES and not count_modes():
         return _holder(tensor)
-    with torch._C.DisableTorchFunction():  # the program's own modes and subclasses see no question of ours
+    with torch._C.DisableTorchFunction():  # hide our queries from the program's modes and subclasses
         return _holder(tensor)
 
 
 def _holder(tensor: Any) -> Any:
     try:
         storage = storage_of(tensor)
-        # A fake tensor has the memory of a meta tensor, and asks itself where it lies.
+        # A fake tensor has a meta storage, but answers itself on which device it is.
         is_meta = tensor.is_meta if type(tensor) in PLAIN_TYPES else _device_of_storage(storage).type == "meta"
         return _Bare() if is_meta else storage
     except WITHOUT_STORAGE:
@@ -255,12 +255,12 @@ def _holder(tensor: Any) -> Any:
 
 
 def first_of(found: list[Mark]) -> Mark:
-    """The mark of what is made of tensors with these: that of the first on a device of the stand-in, else the first."""
+    """The mark of a result from tensors with these marks: the first pretended one, else the first."""
     return next((each for each in found if each.pretended), found[0] if found else UNKNOWN)
 
 
 def put(tensor: Any, mark: Mark) -> Any:
-    """Mark a tensor, unless it has a mark; return what has it."""
+    """Mark a tensor unless it has a mark, and return the holder of the mark."""
     holder = holder_of(tensor)
     if holder.mark is UNKNOWN:
         holder.mark = mark
@@ -268,7 +268,7 @@ def put(tensor: Any, mark: Mark) -> Any:
 
 
 def put_all(result: Any, mark: Mark) -> Any:
-    """Mark whatever an operator gave, and return it."""
+    """Mark the tensors in an operator's result, and return the result."""
     kind = type(result)
     if kind in PLAIN_TYPES or isinstance(result, Tensor):
         put(result, mark)
@@ -305,10 +305,10 @@ _MOST_FRAMES = 60
 
 
 def note_origin(holder: Any, how: str, depth: int = 2) -> None:
-    """Remember the user's line that is running as the one that made what has the mark of a tensor."""
+    """Record the user's running line, in the holder of a mark, as the origin of the tensor."""
     frame: FrameType | None = sys._getframe(depth)
     left = _MOST_FRAMES
-    while frame is not None and left:  # at each tensor that is made: as quick as can be
+    while frame is not None and left:  # for each new tensor, so it must be fast
         if is_own(frame.f_code.co_filename):
             holder.origin = how, frame.f_code, frame.f_lasti
             break

@@ -1,8 +1,8 @@
-"""Reports operators that are given tensors of two devices, unless real hardware takes them.
+"""Reports operators that get tensors of two devices, unless real hardware accepts them.
 
-`tensor == array` is one: torch makes a tensor on the CPU of the array, without asking NumPy. What is reported there is
-the tensor on the device, as it is what a repair would move. Both tensors are told by their names in the user's own
-code, and the lines that made them or moved them where they are.
+`tensor == array` is one: torch makes a CPU tensor of the array, without NumPy. Reported is then the tensor on the
+device, as a repair would move that. Both tensors are described by their names in the user's code, and by the lines
+that made them or moved them to their devices.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import Reports
 
 REFUSAL = "Expected all tensors to be on the same device, but found at least two devices, "
-_BACKWARD = "_engine_run_backward"  # torch's own function, which stands on the stack while gradients are computed
+_BACKWARD = "_engine_run_backward"  # torch's function, on the stack while gradients are computed
 
 
 class Mixing:
-    """Refuses what real hardware refuses."""
+    """Refuses operators on tensors of two devices, as real hardware does."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
 
     def patch(self, patches: Patches) -> None:
-        """Notice where a tensor is compared with an array, until `patches` are restored."""
+        """Patch `Tensor.__eq__` to see comparisons with arrays."""
         patches.around(Tensor, "__eq__", self._equal)
 
     def _equal(self, equal: Any, tensor: Any, other: Any) -> Any:
@@ -43,11 +43,11 @@ class Mixing:
             error = RuntimeError(f"{REFUSAL}{mark_of(tensor).place} and cpu!")
             self._reports.refuse(tensor, "operator", ("device",), error)
         result = equal(tensor, other)
-        # The repaired code has an array there, which NumPy takes.
+        # The repaired code compares arrays, so its result is on the CPU.
         return result.cpu() if other.ndim and isinstance(result, Tensor) else result
 
     def look(self, name: str, args: Any, tensors: list[Any], marks: list[Mark]) -> None:
-        """Report the first tensor that an operator does not take beside the others."""
+        """Report the first tensor that an operator refuses beside the others."""
         target = next((each for each in marks if each.pretended), None)
         if target is None:
             return
@@ -60,7 +60,7 @@ class Mixing:
         self._reports.refuse(off, "operator", ("mixed",), error, lambda: f"{words(on)}; and {words(off)}")
 
     def _is_of_a_former(self) -> bool:
-        """True if a gradient is computed of what was reported when it went forward."""
+        """True if the mix is in a backward pass without a frame of the user's: its forward pass was reported."""
         if not STATE.here.backward:
             return False
         for call in self._reports.stack():
@@ -72,7 +72,7 @@ class Mixing:
 
 
 def _taken_amiss(name: str, args: Any, tensors: list[Any], marks: list[Mark], target: Mark) -> Any:
-    """The tensor that lies elsewhere than the others and must not; None where all are taken."""
+    """The tensor that must not lie on another device than the others; None if the operator accepts all."""
     if _takes_host(name, args, marks[0]):
         return None
     is_write = name == "__setitem__" and marks[0].pretended  # the index may lie on the CPU, the values may not
@@ -102,7 +102,7 @@ _MOST_SIZES = 3
 
 
 def words(tensor: Any) -> str:
-    """ "`target`, float32 of shape (8, 2) on cpu, made at train.py:9"."""
+    """Describe a tensor: "`target`, float32 of shape (8, 2) on cpu, made at train.py:9"."""
     frame = own_frame(1)
     name = None if frame is None else _name(tensor, frame)
     sizes = "" if tensor.dim() > _MOST_SIZES else f" of shape {tuple(tensor.shape)}"
@@ -117,7 +117,7 @@ def words(tensor: Any) -> str:
 
 
 def _name(tensor: Any, frame: FrameType) -> str | None:
-    """The name of a tensor in the user's own code; of a part of a torch module, its name there."""
+    """The name of a tensor in the user's frame; of a parameter or buffer, that in its module: "Linear.weight"."""
     held = next((name for name, kind in names_of(tensor, frame) if kind == "itself"), None)
     if held is not None:
         return held

@@ -1,4 +1,4 @@
-"""Methods that move a tensor or say where it lies: `to`, `cuda`, `cpu`, `type`, `device`, `is_cuda`."""
+"""Replaces the methods that move a tensor or report its device: `to`, `cuda`, `cpu`, `type`, `device`, `is_cuda`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tonumpy.rehearsal.standin.patches import Patches
 
 _to, _type = Base.to, Base.type
 _device, _is_cpu = Base.device.__get__, Base.is_cpu.__get__
-_DEVICES = (str, torch.device, Integral, type(None))  # they may name one
+_DEVICES = (str, torch.device, Integral, type(None))  # types of values that may name a device
 _Lazy = torch.nn.parameter.UninitializedTensorMixin
 
 
 def patch(patches: Patches) -> None:
-    """Replace them until `patches` are restored."""
+    """Patch these methods."""
     kind = STATE.kind
 
     def device(self: Any) -> torch.device:
@@ -51,7 +51,7 @@ def patch(patches: Patches) -> None:
 
 
 def _parsed(parse: Any, *args: Any, **kwargs: Any) -> Any:
-    """The parsed arguments of `Module.to`; C++ knows no accelerator that a number could mean."""
+    """Parse the arguments of `Module.to`; torch's C++ parser cannot resolve a number to a pretended device."""
     place = STATE.place(args[0] if args else kwargs.get("device"))
     if place is None:
         return parse(*args, **kwargs)
@@ -71,7 +71,7 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """`Tensor.to`: what only changes the dtype stays where it is; what moves is a copy, as on real hardware."""
+    """`Tensor.to`: a move to another device copies, as on real hardware; a mere change of dtype keeps the device."""
     if has_torch_function_unary(self):  # a mode or a subclass sees the call as it was written
         return handle_torch_function(Tensor.to, (self,), self, *args, **kwargs)
     if len(args) == 1 and not kwargs and (type(args[0]) is str or type(args[0]) is torch.device):
@@ -85,7 +85,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The device that the arguments of `to` name, and the positional ones behind it; `kwargs` keeps the others."""
+    """The device that the arguments of `to` name, and the positional ones after it; it is removed from `kwargs`."""
     device, other = kwargs.pop("device", None), kwargs.pop("tensor", None)
     if args and isinstance(args[0], Tensor):
         other, args = args[0], args[1:]
@@ -97,9 +97,9 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[A
 
 
 def _on(self: Any, device: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The tensor on a device, with the other options of `to`."""
+    """Move the tensor to a device, with the other options of `to`."""
     mark, target, is_plain = mark_of(self), marks.at(device), not rest and not kwargs
-    if target is marks.UNKNOWN:  # meta, or what raises
+    if target is marks.UNKNOWN:  # `meta`, or a device that raises
         return _to(self.data if mark.pretended and self.is_leaf else self, device, *rest, **kwargs)
     if mark is target and is_plain:
         return self
@@ -127,7 +127,7 @@ def _noted(before: Any, result: Any, mark: Any) -> Any:
     return result
 
 
-# The old names of types, as `torch.FloatTensor`, and their dtypes.
+# The dtypes that have legacy type names, such as `torch.FloatTensor`, and those names.
 _WITH_NAMES = (
     *(torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128),
     *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool),
@@ -137,7 +137,7 @@ _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **options: Any) -> Any:
-    """`Tensor.type`, which may name a device by the old name of a type."""
+    """`Tensor.type`; a legacy type name such as `torch.cuda.FloatTensor` also names a device."""
     kind = STATE.kind
     if dtype is None:
         return f"torch.{kind}.{_NAMES.get(self.dtype, 'Tensor')}" if mark_of(self).pretended else _type(self)
@@ -150,13 +150,13 @@ def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **options: A
 
 
 def _meant(old: Any) -> tuple[torch.dtype | None, bool]:
-    """The dtype that an old type stands for, or its name, and whether it is one of the device's."""
+    """The dtype of a legacy type or its name (None if it is no such type), and whether the type is the device's."""
     name = old if isinstance(old, str) else getattr(old, "standin_name", "")
     return _DTYPES.get(name.rpartition(".")[2]), name.startswith(f"torch.{STATE.kind}.")
 
 
 def _replace_old_types(patches: Patches) -> None:
-    """Let `torch.FloatTensor`, `torch.cuda.FloatTensor` and their like make and name tensors where they lie."""
+    """Patch `torch.FloatTensor`, `torch.cuda.FloatTensor` and their like to make and recognize tensors by device."""
     kind = STATE.kind
     for owner, prefix, device in ((torch, "torch", CPU), (getattr(torch, kind, None), f"torch.{kind}", kind)):
         for name, dtype in _DTYPES.items():

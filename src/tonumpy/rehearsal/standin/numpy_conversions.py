@@ -1,8 +1,8 @@
-"""`.numpy()` and `__array__` as real hardware has them: what is refused is told of, and raised or repaired.
+"""Replaces `.numpy()` and `__array__` by versions that refuse as on real hardware: they report, then raise or repair.
 
-An array that shares memory with a tensor is told where it was kept while the tensor was written again and again, as by
-`frames.append(position.numpy())` in a loop that moves `position`. One array of an earlier time may just be a name that
-is not bound anew yet; two of different times are kept.
+An array that shares memory with a tensor is reported if it was kept while the tensor was overwritten repeatedly, as by
+`frames.append(position.numpy())` in a loop that moves `position`. One stale array may just be a name not rebound yet;
+two of different times must have been kept.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Conversions:
 
     def __init__(self, reports: Reports, note: Callable[[Event], None], copies: Copies) -> None:
         self._reports = reports
-        self._note = note  # is given each that is not refused
+        self._note = note  # called for each conversion that is not refused
         self._copies = copies
         self._sharing = Sharing(reports.observer)
 
     def patch(self, patches: Patches) -> None:
-        """Put them in place until `patches` are restored."""
+        """Patch torch's conversions."""
         patches.around(Tensor, "numpy", self._of_numpy)
-        # A function of this name: NumPy reads in the error whether `__array__` takes its `copy`.
+        # The function must be named `__array__`: NumPy reads in the error whether it accepts `copy`.
         patches.replace(Tensor, "__array__", lambda tensor, dtype=None: self._of_array(tensor, dtype))
         patches.around(Tensor, "__array_wrap__", self._wrap)
         patches.around(Tensor, "__dlpack__", self._exported)
@@ -67,7 +67,7 @@ class Conversions:
     def _convert(self, tensor: Any, way: Way, *, force: bool) -> Any:
         if type(tensor) in PLAIN_TYPES and not count_modes():
             return self._converted(tensor, way, mark_of(tensor), force=force)
-        if STATE.here.is_converting:  # with a mode of functions torch comes back to what it is given here
+        if STATE.here.is_converting:  # under a function mode torch calls this again
             return _numpy(tensor, force=force)
         STATE.here.is_converting = True
         try:
@@ -81,7 +81,7 @@ class Conversions:
         reasons = () if force else refused(tensor, mark)
         if (reasons or (tensor.requires_grad and not force)) and is_compiled():
             made = repaired(tensor)
-            with guarded(f"Tensor.{way}: this conversion is not told of"):  # of which grad mode does not matter
+            with guarded(f"Tensor.{way}: this conversion is not told of"):  # compiled: requires_grad has no effect
                 self._reports.observer(self._reports.event(tensor, way)._replace(requires_grad=False), tensor)
             if way == "array":
                 return made
@@ -89,7 +89,7 @@ class Conversions:
 
             return traced(made, tensor)
         if reasons and mark.excused:
-            return repaired(tensor)  # it is there for a fault that was told
+            return repaired(tensor)  # it is on the device only by a fault that was reported
         if reasons:
             error = _error(tensor, reasons[0])
             self._reports.refuse(tensor, way, reasons, error)
@@ -106,8 +106,8 @@ class Conversions:
         return made
 
     def _exported(self, export: Any, tensor: Any, **options: Any) -> Any:
-        """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: what torch refuses whoever asks, and what NumPy refuses on
-        a device: it alone names a device and no stream. The dtype is the business of who takes it."""
+        """`np.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`: refuse grad and bits as torch does for every caller, and
+        the device if NumPy asks: it alone passes a device and no stream. The dtype is the consumer's concern."""
         is_for_numpy = options.get("dl_device", CPU) is None and "stream" not in options
         asked: tuple[Reason, ...] = ("grad", "bit", "device") if is_for_numpy else ("grad", "bit")
         reasons = tuple(each for each in asked if each in refused(tensor))
@@ -115,14 +115,14 @@ class Conversions:
             is_older = reasons[0] == "device" and numpy.lib.NumpyVersion(numpy.__version__) < "2.5.0"
             error = (RuntimeError if is_older else BufferError)(_OF_DLPACK[reasons[0]])
             self._reports.refuse(tensor, "array", reasons, error)
-        # torch's own function is asked for the CPU: it has no stream, and the device of DLPack is another.
+        # Call torch's own function without these options, as for the CPU, which has no stream.
         own = {name: value for name, value in options.items() if name not in ("stream", "dl_device")}
         with torch.no_grad():
             return export(Base.detach(tensor).resolve_conj(), **own)
 
     def _as_unrefused(self, tensor: Any, made: Any) -> Any:
-        """The result as torch gives it where nothing is refused: a tensor, where the other is. A repair may give an
-        array in its place, so nothing more is told of it, nor of what is computed of such tensors alone."""
+        """The result of a ufunc on a tensor that was refused, as torch would wrap it: a tensor on that tensor's device.
+        Repaired code may have an array there, so it is marked `excused`, and so are results of such tensors alone."""
         there = made.clone() if isinstance(made, Tensor) else made
         if not isinstance(there, Tensor):
             return there
@@ -132,7 +132,7 @@ class Conversions:
 
 
 class _WithoutHistory(torch.autograd.Function):  # type: ignore[misc]
-    """A tensor that NumPy made of another: a gradient may pass, and is zero, as torch does not know what was done."""
+    """Links a tensor that NumPy computed to its input; the gradient is zero, as torch does not know the function."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Any, made: Any) -> Any:
@@ -151,7 +151,7 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
 
 
 def _error(tensor: Any, reason: Reason) -> TypeError | RuntimeError:
-    """torch's error: torch itself is asked, where the CPU refuses the same."""
+    """The error that torch raises for the reason, obtained from torch itself unless the reason is the device."""
     if reason == "device":
         return TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. "
@@ -165,7 +165,7 @@ def _error(tensor: Any, reason: Reason) -> TypeError | RuntimeError:
 
 
 def refused(tensor: Any, mark: Mark | None = None) -> tuple[Reason, ...]:
-    """Why NumPy cannot take this tensor, in the order in which torch asks."""
+    """The reasons why NumPy cannot take this tensor, in the order in which torch checks them."""
     is_there = (mark or mark_of(tensor)).pretended or not _is_cpu(tensor)
     asked: dict[Reason, bool] = {
         "layout": tensor.layout is not torch.strided,
@@ -179,7 +179,7 @@ def refused(tensor: Any, mark: Mark | None = None) -> tuple[Reason, ...]:
 
 @functools.cache
 def _has_dtype(dtype: Any) -> bool:
-    """True if NumPy has it: torch itself is asked, once."""
+    """True if NumPy has the dtype; torch itself is asked, once."""
     try:
         _numpy(torch.empty(0, dtype=dtype, device="cpu"))
     except (TypeError, RuntimeError):
@@ -188,7 +188,7 @@ def _has_dtype(dtype: Any) -> bool:
 
 
 def repaired(tensor: Any) -> Any:
-    """The array that the repaired code gives."""
+    """The array that the repaired code would give."""
     with torch.no_grad():
         plain = Base.detach(tensor).to(CPU)
         if plain.layout is not torch.strided:
@@ -208,7 +208,7 @@ class _Kept(NamedTuple):
 
 
 class Sharing:
-    """Remembers the arrays that are alive."""
+    """Tracks live arrays by the memory that they share with tensors."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -216,9 +216,9 @@ class Sharing:
         self._told: set[object] = set()
 
     def note(self, tensor: Any, array: Any, event: Event) -> None:
-        """An array was made; tell of the earlier ones if what they hold has been overwritten."""
+        """Record a new array, and report the earlier ones of its memory if they have been overwritten."""
         if tensor.is_inference() or tensor.is_conj() or tensor.is_neg():
-            return  # without a count of writes, or a copy
+            return  # it has no count of writes, or was copied
         if len(self._by_memory) > 1000:
             self._by_memory.clear()
         address, version = tensor.data_ptr(), tensor._version

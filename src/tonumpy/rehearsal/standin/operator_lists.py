@@ -7,7 +7,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Methods that return a view of the same memory, which has the mark already.
+# Methods that return a view of the same storage, which has the mark already.
 VIEWS = _names(
     """adjoint alias as_strided chunk conj data detach diagonal dsplit expand expand_as hsplit mT mH H T imag movedim
     moveaxis narrow permute real select split split_with_sizes squeeze squeeze_ swapaxes swapdims t t_ tensor_split
@@ -25,7 +25,7 @@ NO_TENSORS = _names(
     is_contiguous is_conj is_neg is_inference is_set_to is_nonzero is_coalesced is_distributed is_same_size is_sparse
     _is_view _is_all_true _is_any_true _fix_weakref"""
 )
-# Operators of one tensor and something else, each as a call of C.
+# Binary operators of tensors that are implemented in C.
 BINARY = _names(
     """__add__ __radd__ __iadd__ __sub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __itruediv__ __div__ __idiv__
     __ifloordiv__ __mod__ __imod__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ __ixor__
@@ -35,7 +35,7 @@ BINARY = _names(
 DUNDERS = BINARY | _names(
     "__matmul__ __imatmul__ __pow__ __ipow__ __invert__ __neg__ __pos__ __abs__ __getitem__ __setitem__"
 )
-# Functions of the module torch that are no operators.
+# Functions of the module `torch` that are not operators.
 NO_OPERATORS = _names(
     """set_num_threads get_num_threads is_grad_enabled set_grad_enabled can_cast promote_types result_type is_tensor
     is_storage is_floating_point is_complex is_signed is_conj is_neg is_nonzero is_inference is_same_size numel
@@ -43,9 +43,9 @@ NO_OPERATORS = _names(
     import_ir_module_from_buffer vitals_enabled set_vital read_vitals get_default_dtype set_default_dtype get_device
     _has_compatible_shallow_copy_type _functional_assert_async _assert_async _sync _is_all_true _is_any_true"""
 )
-# Factories beside those of torch.utils._device._device_constructors: they give tensors of the CPU.
+# Factories that torch.utils._device._device_constructors lacks: they make CPU tensors.
 MORE_FACTORIES = _names("from_numpy frombuffer from_file")
-# They take tensors of any size from the CPU.
+# Operators that accept CPU tensors of any size.
 TAKES_HOST = _names(
     """__getitem__ copy_ index index_put index_put_ _index_put_impl_ _unsafe_index _pack_padded_sequence
     _pad_packed_sequence ctc_loss type_as set_ is_same_size view_as expand_as reshape_as  resize_as_
@@ -54,14 +54,14 @@ TAKES_HOST = _names(
 )
 INDEXING = _names("__getitem__ index _unsafe_index")
 WRITES_BY_INDEX = _names("__setitem__ index_put_ index_put _index_put_impl_")
-GIVES_SIZES = _names("_pack_padded_sequence _pad_packed_sequence")  # beside the data, on the CPU
-RECURRENT = _names("lstm gru rnn_tanh rnn_relu")  # the sizes of their batches lie on the CPU
-# They take no tensor from the CPU, not even one without dimensions.
+GIVES_SIZES = _names("_pack_padded_sequence _pad_packed_sequence")  # they also return sizes, on the CPU
+RECURRENT = _names("lstm gru rnn_tanh rnn_relu")  # their batch sizes lie on the CPU
+# Operators that accept no CPU tensor, not even one without dimensions.
 TAKES_NO_SCALAR = _names(
     """cat concat concatenate stack hstack vstack dstack column_stack embedding index_select gather scatter scatter_
     dot nll_loss nll_loss_nd cross_entropy_loss"""
 )
-# CUDA's autocast, at the functions that Python calls.
+# Functions, as Python calls them, that CUDA's autocast runs in lower precision, and those in float32.
 LOWER = _names(
     """conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution _convolution prelu
     addmm addmv addr matmul __matmul__ mm mv linear addbmm baddbmm bmm chain_matmul multi_dot vecdot einsum
@@ -81,12 +81,12 @@ WAITS = _names(
     """nonzero masked_select unique _unique _unique2 unique_dim unique_consecutive equal allclose is_nonzero bincount
     repeat_interleave argwhere"""
 )
-# Methods that read the value of a tensor, and return none; the host waits for them, too.
+# Methods that read the value of a tensor and return no tensor; the host waits for them, too.
 READS = _names(
     """item tolist __bool__ __float__ __int__ __index__ __complex__ __contains__ __repr__ __format__ __reduce_ex__"""
 )
 
-# The methods by which torch tells a `__torch_function__` of its operators: `x + y` is `torch.Tensor.add` there.
+# The names under which a `__torch_function__` sees torch's operators: `x + y` is `torch.Tensor.add` there.
 SAID_AS = {f"__{name}__": name for name in "add sub mul matmul eq ne lt le gt ge".split()}
 SAID_AS |= {f"__i{name}__": f"{name}_" for name in "add sub mul div".split()}
 SAID_AS |= {"__radd__": "add", "__rmul__": "mul", "__truediv__": "div", "__div__": "div", "__mod__": "remainder"}

@@ -1,8 +1,8 @@
-"""Wraps torch's functions and methods, as Python calls them, so that they carry marks from arguments to results.
+"""Wraps torch's functions and methods, as Python calls them, so that they propagate marks from arguments to results.
 
-They hand the very same arguments to torch's own CPU functions. Autograd runs unobserved; autograd.py marks its results.
-Of CUDA's autocast torch keeps the state, and the casts are made here. One slot of CPython's type objects is cleared, as
-code in C asks it of tensors; where a Python keeps types otherwise (no GIL, another implementation) it is left alone.
+The wrappers pass the very same arguments to torch's own CPU functions. Autograd runs unobserved; autograd.py marks its
+results. Torch keeps the state of CUDA's autocast; the casts are made here. One slot of CPython's type objects, which C
+code reads of tensors, is cleared, unless this Python has another layout of types (no GIL, another implementation).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from tonumpy.rehearsal.standin.marks import (
 from tonumpy.rehearsal.standin.patches import Patches
 
 Function = Callable[..., Any]
-Public = Callable[[], Function]  # what the program calls it by
-# Is given an operator's name, its arguments, the tensors among them and their marks.
+Public = Callable[[], Function]  # returns the function that the program calls
+# Called with an operator's name, its arguments, the tensors among them and their marks.
 Look = Callable[[str, Any, list[Any], list[Mark]], None]
 
 _C = torch._C
@@ -51,9 +51,9 @@ _MODULES = (_C._nn, _C._linalg, _C._fft, _C._special, _C._sparse, _C._nested)
 
 
 def patch(patches: Patches, look: Look) -> None:
-    """Wrap them, wherever modules refer to them, until `patches` are restored.
+    """Wrap them in all modules that refer to them, until `patches` are restored.
 
-    `look` is called where tensors with different marks, or rare ones, come together.
+    `look` is called for operators on tensors with different or rare marks.
     """
     _patch_autocast(patches)
     torch.overrides.get_default_nowrap_functions()  # cached at its first call: it must hold torch's own
@@ -85,11 +85,11 @@ def patch(patches: Patches, look: Look) -> None:
 
 
 def _functions(wrap: _Wrapper) -> dict[Any, Function]:
-    """torch's own function -> the wrapped one."""
+    """Map each of torch's own functions to its wrapper."""
     made: dict[Any, Function] = {}
     variable = _C._VariableFunctions
     for name in sorted(dir(variable), key=len, reverse=True):  # `mm`, which equals `dsmm` and `spmm`, after them
-        # Optimizers have put the lists together by device that they have written.
+        # Optimizers group the lists that these functions write by device themselves.
         is_written = name.startswith("_foreach_") and name.endswith("_")
         if not name.startswith("__") and not is_written and name not in lists.NO_OPERATORS:
             original = getattr(variable, name)
@@ -103,7 +103,7 @@ def _functions(wrap: _Wrapper) -> dict[Any, Function]:
 
 
 def _rebind(patches: Patches, made: dict[Any, Function]) -> None:
-    """Replace the functions in all modules, also those that `from torch import relu` was run in before."""
+    """Replace the functions in all modules, also in those that have run `from torch import relu`."""
     for module in list(sys.modules.values()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if type(value) is types.BuiltinFunctionType and value in made:
@@ -121,7 +121,7 @@ def _wrap_methods(patches: Patches, wrap: _Wrapper) -> None:
 
 
 class _Wrapper:
-    """Makes the wrapped function of a function, by its name."""
+    """Makes the wrapper of a function, by its name."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -165,9 +165,10 @@ class _Wrapper:
     def crossing(
         self, compute: Function, name: str, args: Any, kwargs: dict[str, Any], public: Public | None = None
     ) -> Any:
-        """An operator with any arguments; `public` gives the function that a `__torch_function__` is told of."""
+        """Run an operator with any arguments (the slow path); `public` returns the function that a
+        `__torch_function__` gets."""
         if public is not None and any(map(_overrides, given := (*_parts(args), *_parts(kwargs.values())))):
-            return handle_torch_function(public(), given, *args, **kwargs)  # torch would tell of its own function
+            return handle_torch_function(public(), given, *args, **kwargs)  # torch would pass its own function
         tensors = marks.tensors_in((args, kwargs) if kwargs else args)
         target = self._meeting(name, args, tensors)
         if kwargs:
@@ -183,7 +184,7 @@ class _Wrapper:
         return result
 
     def _meeting(self, name: str, args: Any, tensors: list[Any]) -> Mark:
-        """The mark of what an operator makes of tensors; those that lie apart, or are rare, are looked at."""
+        """The mark of an operator's result; calls `look` if the tensors' marks differ or are rare."""
         found = [mark_of(each) for each in tensors]
         several = set(found)
         if len(several) > 1 or any(each.is_rare for each in several):
@@ -195,7 +196,7 @@ class _Wrapper:
 
 
 def _short(name: str, original: Function, operator: Function) -> Function:
-    """A shorter way to call a method, where it has one: those of most calls have two tensors, or a number as index."""
+    """A faster wrapper for binary operators and `__getitem__` in their usual calls; else `operator` itself."""
     returns_self = _writes_first(name)
 
     def binary(self: Any, other: Any, **options: Any) -> Any:
@@ -236,7 +237,7 @@ def _short(name: str, original: Function, operator: Function) -> Function:
 
 
 def _overrides(value: Any) -> bool:
-    """True for what is no tensor and takes torch's functions: a symbolic value of torch.fx, a class of the user's."""
+    """True for a non-tensor with `__torch_function__`: a symbolic value of torch.fx, an object of the user's class."""
     return hasattr(type(value), "__torch_function__") and not isinstance(value, Tensor)
 
 
@@ -249,8 +250,8 @@ def _parts(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _one_mark(values: Iterable[Any], seen: Mark | None) -> Mark | None:
-    """The one mark of what was seen and of the tensors in arguments, a list or index; UNKNOWN where that takes a closer
-    look."""
+    """The common mark of `seen` and of the tensors in arguments, a list or an index; UNKNOWN if the slow path must
+    decide."""
     try:
         for each in values:
             kind = type(each)
@@ -281,18 +282,18 @@ def _are_plain(kwargs: dict[str, Any]) -> bool:
 
 
 def _writes_first(name: str) -> bool:
-    """True if a method writes its tensor, and returns it or nothing."""
+    """True if a method writes its tensor in place, and returns it or None."""
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name != "__invert__")
     return name.endswith("_")
 
 
 def _called(call: Function, wrap: _Wrapper) -> Function:
-    """`torch.ops.aten.add(x, y)`, and operators of other libraries."""
+    """Wrap the call of an operator packet: `torch.ops.aten.add(x, y)`, and operators of other libraries."""
 
     @functools.wraps(call)
     def called(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and _SCALARS.issuperset(map(type, args)):  # optimizers and modules note themselves for profilers
+        if not kwargs and _SCALARS.issuperset(map(type, args)):  # optimizers and modules mark ranges for profilers
             return call(self, *args)
         name = getattr(self, "_qualified_op_name", "") or str(self)
         return wrap.crossing(functools.partial(call, self), name.partition("::")[2].partition(".")[0], args, kwargs)
@@ -301,7 +302,7 @@ def _called(call: Function, wrap: _Wrapper) -> Function:
 
 
 def _without_device(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """`DeviceContext` names its device to every factory; here the factories look it up themselves."""
+    """Replaces `DeviceContext.__torch_function__`, which adds `device=` to factories: ours look it up themselves."""
     del self, types
     return func(*args, **(kwargs or {}))
 
@@ -312,7 +313,7 @@ _is_enabled = torch.is_autocast_enabled
 
 
 def _patch_autocast(patches: Patches) -> None:
-    """Let `torch.autocast` of the kind of device be had."""
+    """Make `torch.autocast` available for the kind of device."""
     for owner in (torch._C, torch.amp.autocast_mode):
         for name in ("_is_autocast_available", "is_autocast_available"):
             if hasattr(owner, name):
@@ -328,7 +329,7 @@ def _enable_autocast(enable: Function, *args: Any) -> None:
 
 
 def _casting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with the casts of CUDA's autocast before it, where its lists name it."""
+    """Wrap the function to cast its arguments first, if CUDA's autocast casts for it."""
     if name not in lists.LOWER and name not in lists.FULL:
         return function
     is_lower, kind = name in lists.LOWER, STATE.kind
@@ -353,13 +354,13 @@ def _cast(value: Any, dtype: torch.dtype) -> Any:
     return value
 
 
-# Of PyTypeObject and PySequenceMethods, in words.
+# Offsets in PyTypeObject and PySequenceMethods, in machine words.
 _NAME, _SIZE, _AS_SEQUENCE, _ITEM = 3, 4, 13, 3
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 
 
 def keep_tensors_from_being_sequences(patches: Patches) -> None:
-    """A `__getitem__` in Python makes a sequence of a class for code in C (pandas asks); a tensor is none."""
+    """Clear the sequence slot that a `__getitem__` in Python fills: to C code (pandas) a tensor is no sequence."""
 
     def __init_subclass__(cls: Any, /, **options: Any) -> None:  # noqa: ARG001, N807
         _clear_item(cls)
@@ -381,7 +382,7 @@ def _clear_item(kind: type) -> None:
 
 
 def _is_as_expected(kind: Any) -> bool:
-    """True if a type of this Python lies in memory as it is expected to."""
+    """True if a type has the expected memory layout in this Python."""
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     is_sized: bool = ctypes.c_ssize_t.from_address(id(kind) + _SIZE * _WORD).value == kind.__basicsize__

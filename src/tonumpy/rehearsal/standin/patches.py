@@ -1,4 +1,4 @@
-"""Attributes of foreign objects, replaced for a while and put back exactly as they were."""
+"""Replaces attributes of foreign objects for a while and restores them exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ABSENT = object()
 
 
 def _name(value: Any, owner: Any, name: str) -> None:
-    """Let what is ours say where it is found, as `pickle` looks it up there: the first place is its own."""
+    """Give a function or class of ours the name and module of its first place, where `pickle` looks it up."""
     if isinstance(value, (types.FunctionType, type)) and (value.__module__ or "tonumpy.").startswith("tonumpy."):
         is_method = isinstance(owner, type)
         value.__name__ = name
@@ -40,7 +40,7 @@ class Patches(ExitStack):
         self.callback(*((mapping.pop, key, None) if old is _ABSENT else (mapping.__setitem__, key, old)))
 
     def around(self, owner: Any, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
-        """Have `act(original, *args, **kwargs)` called in the place of a function or method, and return what is."""
+        """Replace a function or method by a wrapper that calls `act(original, *args, **kwargs)`; return the wrapper."""
         original = getattr(owner, name)
 
         @functools.wraps(original)
@@ -51,7 +51,7 @@ class Patches(ExitStack):
         return called
 
     def once_imported(self, name: str, act: Callable[[], None]) -> None:
-        """Call `act` when a module has been imported; now, if it has been."""
+        """Call `act` once a module is imported; at once if it is already."""
         if name in sys.modules:
             act()
             return
@@ -69,5 +69,5 @@ class Patches(ExitStack):
         self.callback(leave)
 
     def later(self, act: Callable[[Patches], None]) -> Callable[[], None]:
-        """A function that calls `act` once, at its first call: what few programs need is patched then."""
+        """A function that calls `act` at its first call only: for patches that few programs need."""
         return functools.cache(functools.partial(act, self))

@@ -1,9 +1,9 @@
-"""Reports asynchronous copies towards the host that are read before anything waits for them (TNP204).
+"""Reports asynchronous copies to the host that are read before anything waits for them (TNP204).
 
-The copies of the stand-in are made at once, so the values are right; on hardware the memory would hold what was there
-before. All copies are forgotten where the host waits: at a synchronisation of a stream, an event or the device, and at
-whatever reads a tensor of the device, or copies between device and host, without `non_blocking`.
-No one sees NumPy read its own memory: an array over pinned memory that such a copy overwrites is not told.
+The stand-in copies at once, so the values are right; on hardware the memory would still hold its former content. All
+pending copies are dropped when the host waits: at a synchronisation of a stream, an event or the device, at a read of a
+tensor on the device, and at a copy between device and host without `non_blocking`.
+Reads by NumPy cannot be observed: an array over pinned memory that such a copy overwrites is not reported.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import Reports, guarded
 from tonumpy.text.tree_paths import path_at
 
-_PENDING = Mark(CPU, is_rare=True)  # of the memory that such a copy writes
+_PENDING = Mark(CPU, is_rare=True)  # of storages that such a copy writes
 _OF_MODULES = os.path.join(os.path.dirname(torch.__file__), "nn", "modules", "module.py")
-# They ask of a tensor how large it is, and of which dtype.
+# Parts of names of operators that read only the size and dtype of a tensor.
 _MAKES_ANOTHER = ("_like", "new_")
 _NOT_IN_PLACE = frozenset(
     "zero_ fill_ copy_ normal_ uniform_ random_ exponential_ bernoulli_ geometric_ cauchy_ log_normal_ resize_"
@@ -42,22 +42,22 @@ _NOT_IN_PLACE = frozenset(
 
 
 class Copies:
-    """The copies that nothing has waited for. The mark of their memory is one of its own, until the host waits."""
+    """The copies that nothing has waited for; their storages are marked `_PENDING` until the host waits."""
 
     def __init__(self, reports: Reports) -> None:
         self._reports = reports
-        # Their memory, and the places of the copies.
+        # By the storage that is written: the place of the copy.
         self._pending: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self._any = self._pending.data  # type: ignore[attr-defined]  # asked of each call: a plain dict
+        self._any = self._pending.data  # type: ignore[attr-defined]  # a plain dict, as each call reads it
         self._follow: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
-        """Notice copies until `patches` are restored; moving.py and operators.py have taken their places."""
+        """Patch the methods that copy; call it after moving.py and operators.py have patched."""
         streams.waiting.append(self._forget)
         patches.callback(streams.waiting.clear)
         methods = [patches.around(Tensor, name, self._moved) for name in ("to", "type", "cpu")]
         methods.append(patches.around(Tensor, "copy_", self._copied))
-        lazy = torch.nn.UninitializedParameter.__mro__[1]  # it lets no other methods pass
+        lazy = torch.nn.UninitializedParameter.__mro__[1]  # it allows only listed methods
         patches.replace(lazy, "_allowed_methods", [*lazy._allowed_methods, *methods])
         self._follow = patches.later(self._patch_following)
 
@@ -71,8 +71,8 @@ class Copies:
         return result
 
     def _moved(self, move: Callable[..., Any], tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        """A tensor may be moved to the host: a copy begins, or the host waits for those that have."""
-        if not self._any and len(args) < 2 and not kwargs:  # a flag is the second at least
+        """Run a method that may move a tensor between device and host: begin a pending copy, or drop those that are."""
+        if not self._any and len(args) < 2 and not kwargs:  # `non_blocking` is never the first
             return move(tensor, *args)
         was_there = is_pretended(tensor)
         result = move(tensor, *args, **kwargs)
@@ -90,21 +90,21 @@ class Copies:
         return result
 
     def _is_read(self, args: Any) -> bool:
-        """The value of a tensor is read: the host waits, if it lies on the device."""
+        """True if the tensor is on the device, so that reading its value waits; else check it."""
         if is_pretended(args[0]):
             return True
         self.check(args[0])
         return False
 
     def _waited(self, is_waited_for: Callable[[Any], bool], act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The host waits for what is computed, where the arguments are such."""
+        """Run a function, and drop the pending copies first if the host waits for these arguments."""
         if self._any and is_waited_for(args):
             streams.synchronize()
         return act(*args, **kwargs)
 
     def check(self, tensor: Any, *, is_array_made: bool = False) -> None:
-        """Tell of a tensor that is read, if it is one of these; where an array is made of it, unless the program waits
-        before it reads that."""
+        """Report a tensor that is read, if its copy is pending; if an array is made of it, unless the program waits
+        before it reads the array."""
         if not self._any:
             return
         with guarded("Tensor.to: an unfinished copy is not told of"):
@@ -115,7 +115,7 @@ class Copies:
                 self._reports.tell("unfinished copy", tensor, f" (made at {found})")
 
     def look(self, name: str, tensors: list[Any], marks: list[Mark]) -> None:
-        """An operator is given tensors, among them pending ones: tell of those that it reads."""
+        """Report the pending tensors that an operator reads."""
         if not self._any or any(word in name for word in _MAKES_ANOTHER) or any(each.pretended for each in marks):
             return
         read = [each for each, mark in zip(tensors, marks, strict=True) if mark is _PENDING]
@@ -130,7 +130,7 @@ class Copies:
         self._pending[storage] = place_of_caller()
 
     def _patch_following(self, patches: Patches) -> None:
-        """Notice when the host waits, from the first copy on."""
+        """Patch the functions at which the host waits; done at the first copy."""
         waiting: tuple[tuple[frozenset[str], Callable[[Any], bool]], ...] = (
             (READS, self._is_read),
             (WAITS, lambda args: is_pretended(args[0])),
@@ -150,14 +150,14 @@ class Copies:
 
 
 def _only_writes(name: str, tensors: list[Any], read: list[Any]) -> bool:
-    """True if an operator fills the pending tensors with something else, and reads none."""
+    """True if an operator only overwrites the pending tensor, its first, and reads none."""
     if any(each is not tensors[0] for each in read):
         return False
     return name == "__setitem__" or name in _NOT_IN_PLACE
 
 
 def _is_waited_for(args: Any) -> bool:
-    """True for an index that is a mask, and for values between host and device."""
+    """True if the host waits for an index operation: by a mask, or with values from the other side."""
     is_there = is_pretended(args[0])
     if is_there and any(each.dtype in (torch.bool, torch.uint8) for each in tensors_in(args[1:2])):
         return True
@@ -165,7 +165,7 @@ def _is_waited_for(args: Any) -> bool:
 
 
 def _is_asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """True if a move shall not block."""
+    """True if a move is asked for with `non_blocking`."""
     flags = [each for each in args if isinstance(each, bool)]  # `non_blocking` is the first of them
     return bool(kwargs.get("non_blocking", flags[0] if flags else False))
 
@@ -175,7 +175,7 @@ def _is_towards_host(source: Any, target: Any) -> bool:
 
 
 def is_view() -> bool:
-    """True if the innermost code of the user's own waits for the copy before it reads the array that it makes now."""
+    """True if the user's running statement binds the array to a name, and its block waits before it reads that."""
     frame = own_frame(1)
     tree = None if frame is None else tree_of(frame.f_code.co_filename)
     path = [] if frame is None or tree is None else path_at(tree, frame.f_lineno)

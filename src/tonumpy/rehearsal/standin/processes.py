@@ -1,7 +1,7 @@
-"""Pretends what several processes or devices share: tensors that are sent, process groups of NCCL, `DataParallel`.
+"""Patches what processes or devices share: sending of tensors, process groups of NCCL, `DataParallel`.
 
-Tensors arrive by a queue, a pipe or the arguments of what is spawned. The processes of NCCL are joined by Gloo, and
-`DataParallel` computes on one device.
+Tensors are sent by a queue, a pipe or the arguments of a spawned process. NCCL's groups use Gloo, and `DataParallel`
+computes on one device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonumpy.rehearsal.standin.reporting import warn
 
 
 def _reduced(reducer: Callable[[Any], Any], value: Any) -> Any:
-    """A tensor, or its storage, is sent as the memory of the CPU that it is, and gets its mark back there."""
+    """Pickle a tensor, or its storage, as CPU memory; the receiver restores a tensor's mark."""
     is_tensor = isinstance(value, torch.Tensor)
     if is_tensor and value.layout is not torch.strided:
         return reducer(value)
@@ -37,8 +37,8 @@ def _reduced(reducer: Callable[[Any], Any], value: Any) -> Any:
 
 
 def patch(patches: Patches) -> None:
-    """Let them be had until `patches` are restored. What torch itself refuses to send is refused by torch."""
-    # What a worker has sent lies on the CPU.
+    """Patch these functions. Torch still refuses what it cannot send."""
+    # A tensor sent without a mark is on the CPU.
     patches.around(reductions, "rebuild_tensor", lambda rebuild, *args: put_all(rebuild(*args), HOST))
     reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     for kind, reducer in list(reducers.items()):
@@ -56,7 +56,7 @@ def patch(patches: Patches) -> None:
 
 
 def _forward(self: Any, *inputs: Any, **kwargs: Any) -> Any:
-    """The whole batch on the first device, which is where its parts come together on real hardware."""
+    """Run the whole batch on the first device, and move the result to the output device."""
     if not self.device_ids:
         return self.module(*inputs, **kwargs)
     there = torch.device(STATE.kind, self.device_ids[0])

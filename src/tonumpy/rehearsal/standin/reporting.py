@@ -1,12 +1,12 @@
-"""Makes events for all parts, tells of what real hardware refuses, and warns.
+"""Makes events for all parts, reports what real hardware refuses, and warns.
 
-What the user's own code handles is raised there. `except TypeError: x.cpu().numpy()` makes good what was refused;
-`pytest.raises(TypeError)`, `assertRaises` and a strict `xfail` want it, `suppress(TypeError)` leaves out what follows.
-A handler that logs, goes to the next one or raises again does none of these: there the program goes on as if it were
-repaired, and what comes after is seen as well.
+An error that the user's own code handles is raised: `except TypeError: x.cpu().numpy()` recovers from it,
+`pytest.raises(TypeError)`, `assertRaises` and a strict `xfail` expect it, `suppress(TypeError)` skips what follows.
+A handler that logs, continues with the next item or raises again does none of these: there the program goes on as if
+repaired, so that later conversions are seen as well.
 
-A warning that is given in a file of ours is moved to where torch would have given it, the code that called us: torch
-warns in its C++, in the innermost frame of Python, which is a wrapper of the stand-in here.
+Torch's C++ attributes a warning to the innermost Python frame, here a wrapper of ours; it is moved to the code that
+called us.
 """
 
 from __future__ import annotations
@@ -36,16 +36,15 @@ _OWN = os.path.join(Path(__file__).parents[2], "")
 
 
 class Reports:
-    """Makes events of what happens to tensors, for the observer of a run, and raises where the user's own code handles
-    what real hardware refuses.
+    """Makes events for the observer of a run, and raises the refusals of real hardware that the user's code handles.
 
-    It keeps the calls that it has made for stacks: most conversions are made again and again."""
+    Caches the `Call` of each frame position: most conversions repeat."""
 
     def __init__(self, observer: Observer, *, stop: bool) -> None:
         self.observer = observer
         self._stop = stop  # at each refusal
         self._paths: dict[tuple[CodeType, str, int], list[ast.AST]] = {}
-        # By the identity of the code, as it is equal to the same code of another file; it lives as long as its entry.
+        # By id: code objects of two files may be equal. The entry keeps the code alive.
         self._calls: dict[tuple[int, int], tuple[CodeType, Call | None]] = {}
 
     def stack(self, frame: FrameType | None = None) -> tuple[Call, ...]:
@@ -53,7 +52,7 @@ class Reports:
         found = []
         calls = self._calls
         each: FrameType | None = frame or sys._getframe(1)
-        while each is not None:  # at each conversion: as quick as can be
+        while each is not None:  # for each conversion, so it must be fast
             key = (id(each.f_code), each.f_lasti)
             known = calls.get(key)
             if known is None:
@@ -64,7 +63,7 @@ class Reports:
         return tuple(found)
 
     def event(self, tensor: Any, way: Way, frame: FrameType | None = None) -> Event:
-        """What happens to this tensor now, or at a frame, and is not refused."""
+        """The event of a tensor now, or at a frame, without reasons for a refusal."""
         return Event(
             way,
             (),
@@ -78,7 +77,7 @@ class Reports:
         )
 
     def tell(self, way: Way, tensor: Any, words: str, frame: FrameType | None = None) -> None:
-        """Tell of what is wrong without an error, in words."""
+        """Report a fault that raises no error; `words` describe it."""
         with guarded(f"{way} is not told of"):
             self.observer(self.event(tensor, way, frame)._replace(about=words), tensor)
 
@@ -94,7 +93,7 @@ class Reports:
             raise error
 
     def _handles(self, error: type[BaseException]) -> bool:
-        """True if the code that called, or what called that, handles an error of this type."""
+        """True if a frame of the user's, from the innermost outward, handles an error of this type."""
         is_nearest = True
         for frame in outward(sys._getframe(1)):
             if is_own(frame.f_code.co_filename):
@@ -105,7 +104,7 @@ class Reports:
         return False
 
     def _path(self, frame: FrameType) -> list[ast.AST]:
-        """The nodes from the module down to what the frame is at; empty where its file cannot be read."""
+        """The nodes from the module down to the expression the frame evaluates; empty if its file cannot be read."""
         filename = frame.f_code.co_filename
         key = (frame.f_code, filename, frame.f_lasti)
         if key not in self._paths:
@@ -128,7 +127,7 @@ def _call(frame: FrameType) -> Call | None:
 
 
 class guarded:  # noqa: N801 -- as those of contextlib
-    """Context manager in which an error of ours is a warning that says what is lost, and ends nothing."""
+    """Context manager that turns an internal error into a warning about what is lost."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -147,8 +146,8 @@ _MOST = 300
 
 
 def warn(text: str) -> None:
-    """Warn of something that the stand-in does not do as hardware does."""
-    text = (text.splitlines() or [""])[0][:_MOST]  # torch's own words of an operator that is missing go on for pages
+    """Warn that the stand-in differs from hardware."""
+    text = (text.splitlines() or [""])[0][:_MOST]  # torch's message about a missing operator has pages
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     except RuntimeWarning:
@@ -156,7 +155,7 @@ def warn(text: str) -> None:
 
 
 def patch(patches: Patches) -> None:
-    """Let warnings stand in their places until `patches` are restored."""
+    """Patch `warnings` to move warnings from our files to the calling code."""
     show = warnings._showwarnmsg  # type: ignore[attr-defined]
 
     def placed(message: Any) -> None:
@@ -174,7 +173,7 @@ _GENERAL = (Exception, BaseException)
 
 
 def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:
-    """The path without the blocks around a lambda that runs: they have been left, or are those of another call."""
+    """The path without the `with` and `try` around a running lambda: it may be called outside of them."""
     places = [place for place, node in enumerate(path) if isinstance(node, ast.Lambda)]
     if function != "<lambda>" or not places:
         return path
@@ -183,7 +182,8 @@ def _as_called(path: list[ast.AST], function: str) -> list[ast.AST]:
 
 
 def _is_handled(path: list[ast.AST], error: type[BaseException], frame: FrameType, *, is_nearest: bool) -> bool | None:
-    """None: the error leaves the function."""
+    """True if the code at the end of the path handles the error, False if it only catches it; None if the error leaves
+    the function."""
     is_general = False
 
     def catches(kind: ast.expr) -> bool:
@@ -193,7 +193,7 @@ def _is_handled(path: list[ast.AST], error: type[BaseException], frame: FrameTyp
         return bool(found)
 
     call = path[-1] if path else None
-    given = call.args[1:] if isinstance(call, ast.Call) else []  # `assertRaises(TypeError, x.numpy)` is what runs
+    given = call.args[1:] if isinstance(call, ast.Call) else []  # as in `assertRaises(TypeError, x.numpy)`
     if any(treatment([*path, each], catches) == "wanted" for each in given):
         return True
     found = treatment(path, catches)
@@ -212,7 +212,7 @@ def _is_suppressed(path: list[ast.AST], catches: Callable[[ast.expr], bool]) -> 
 
 
 def _classes(kind: ast.expr, frame: FrameType) -> list[type[BaseException]]:
-    """The exception classes that an expression names; it is read and not evaluated."""
+    """The exception classes that an expression names, without evaluating it."""
     if isinstance(kind, ast.Tuple):
         return [each for part in kind.elts for each in _classes(part, frame)]
     value = value_of(kind, frame)

@@ -1,8 +1,8 @@
-"""Streams, events and graphs of the device: which stream is current in a thread, and when the host waits.
+"""Replaces streams, events and graphs of the device: tracks each thread's current stream, and when the host waits.
 
-Nothing is queued here, as all is done at once: whatever the host waits for, it has waited for all. A pause is no
-synchronisation, and nobody should rely on one; but after a second no array that was measured was wrong. What a CUDA
-graph captures runs at once, and never again.
+All work is done at once, nothing is queued: any wait counts as a wait for everything. A pause is no synchronisation,
+and nobody should rely on one; but it counts, as after a second no measured array was wrong. The work that a CUDA graph
+captures runs once, at the capture.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _LOWEST, _HIGHEST = 0, -5  # the priorities of a GPU of today
 
 
 class _Queued:
-    """What a stream and an event have in common: all that they stand for has been done."""
+    """The common base of streams and events; their work is always done."""
 
     device_index: int
-    _at = 1.0  # the time of what it stands for, if there is anything
+    _at = 1.0  # the time of its work; 0 if there is none
 
     @property
     def device(self) -> torch.device:
-        """Where it belongs."""
+        """The device that it belongs to."""
         return torch.device(STATE.kind, self.device_index)
 
     def synchronize(self) -> None:
-        """Let the host wait."""
+        """Let the host wait for it, if it has work."""
         if self._at:
             synchronize()
 
     def query(self) -> bool:
-        """True, as all is done; whoever asks knows that now."""
+        """True, as its work is done; counts as a wait, as the program then knows that."""
         self.synchronize()
         return True
 
     def wait(self, *others: Any) -> None:
-        """Let a stream wait, and not the host."""
+        """Let a stream wait, not the host: does nothing."""
 
 
 class Stream(_Queued):
-    """A queue. What it is given has always been done."""
+    """A stream, whose work is always done."""
 
     _numbers = iter(range(1, 2**62))
     wait_stream = wait_event = _Queued.wait
@@ -66,21 +66,21 @@ class Stream(_Queued):
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """The lowest and the highest."""
+        """The lowest and the highest priority."""
         return _LOWEST, _HIGHEST
 
     def is_capturing(self) -> bool:
-        """True if a graph is being captured; optimizers ask."""
+        """False: no graph is being captured. Optimizers ask."""
         return False
 
     def record_event(self, event: Any = None) -> Any:
-        """The event, recorded."""
+        """Record the event, or a new one, and return it."""
         event = event or Event()
         event.record(self)
         return event
 
     def __enter__(self) -> Stream:
-        """Make it current on its device, and that the current one."""
+        """Make the stream current on its device, and the device current."""
         STATE.here.streams.append((self, STATE.here.number))
         STATE.here.number = self.device_index
         return self
@@ -90,7 +90,7 @@ class Stream(_Queued):
 
 
 class Event(_Queued):
-    """A moment."""
+    """An event: the time at which it was recorded."""
 
     def __init__(self, enable_timing: bool = False, **options: Any) -> None:
         del enable_timing, options
@@ -107,12 +107,12 @@ class Event(_Queued):
         self.device_index = (stream or current()).device_index
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds to another moment."""
+        """The milliseconds to another event."""
         return (end._at - self._at) * 1000.0
 
 
 def stream(stream: Any = None) -> Stream:
-    """`with torch.cuda.stream(...)`."""
+    """The context manager of `with torch.cuda.stream(...)`: the stream itself."""
     return stream or current()
 
 
@@ -120,7 +120,7 @@ waiting: list[Callable[[], None]] = []  # called when the host waits
 
 
 def synchronize(device: Any = None) -> None:
-    """The host waits for all that the devices have to do."""
+    """Let the host wait for all work of the devices."""
     del device
     for act in waiting:
         act()
@@ -134,12 +134,12 @@ def _default(number: int) -> Stream:
 
 
 def default(number: int | None = None) -> Stream:
-    """That of a device on which nobody has chosen another."""
+    """The default stream of a device, by default the current one."""
     return _default(STATE.here.number if number is None else number)
 
 
 def current(number: int | None = None) -> Stream:
-    """That of this thread, on a device."""
+    """The current stream of this thread on a device, by default the current one."""
     number = STATE.here.number if number is None else number
     return next((each for each, _ in reversed(STATE.here.streams) if each.device_index == number), None) or default(
         number
@@ -147,17 +147,17 @@ def current(number: int | None = None) -> Stream:
 
 
 def set_current(stream: Stream | None) -> None:
-    """Make it that of this thread."""
+    """Make a stream the current one of this thread; None changes nothing."""
     if stream is not None:
         STATE.here.streams[-1:] = [(stream, STATE.here.number)]
         STATE.here.number = stream.device_index
 
 
-_LONG = 0.1  # seconds
+_LONG = 0.1  # seconds, from which on a pause counts as a wait
 
 
 def patch(patches: Patches) -> None:
-    """Notice who waits, and let `torch.cuda.CUDAGraph` be had, until `patches` are restored."""
+    """Patch `time.sleep` and the barriers, which count as waits, and `torch.cuda.CUDAGraph`."""
     if STATE.kind == "cuda":
         _patch_graphs(patches)
     patches.around(time, "sleep", _slept)
@@ -192,17 +192,17 @@ def _patch_graphs(patches: Patches) -> None:
 
 
 class CUDAGraph:
-    """A captured graph: what it captures runs at once, and whatever it is asked for then does nothing."""
+    """A captured graph: the captured work runs at the capture, and every method does nothing."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """It holds nothing."""
+        """Keep nothing."""
 
     def replay(self) -> None:
-        """The results stay those of the capture."""
+        """Warn; the results stay those of the capture."""
         warn("torch.cuda.CUDAGraph: a replay computes nothing on a stand-in accelerator")
 
     def __getattr__(self, name: str) -> Any:
-        """`reset`, `pool` and what prints do nothing."""
+        """A method that does nothing, for `reset`, `pool` and the printing ones."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **options: (0, 0)  # noqa: ARG005 -- the handle of the memory

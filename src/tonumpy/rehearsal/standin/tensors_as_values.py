@@ -1,12 +1,12 @@
-"""Tensors that are taken for what they are not -> what the run is told of: keys and members of sets, indices of one
-element, and masks of uint8.
+"""Reports tensors that are mistaken for values: keys and members of sets, indices of one element, masks of uint8.
 
-Python's sets and dicts ask a tensor for its hash, which is that of the object: one of a single number is told, as its
-equals will not be found. Not one that requires grad: parameters are keys by what they are; nor where an item is read by
-its key, which is found for this very tensor or raises. What libraries take for values, values_in_libraries.py tells.
+Python's sets and dicts hash a tensor by the identity of the object. A 0-d tensor as a key is reported, as equal tensors
+will not be found, unless it requires grad (parameters are keys by identity) or only reads an item (`d[key]` finds this
+very tensor or raises). values_in_libraries.py reports tensors that libraries take for values.
 
-NumPy hands the result of a boolean ufunc back to the tensor, and torch makes uint8 of its booleans: such a one is told
-where it is inverted, or the index of an array. Whatever shares memory with it, or is joined of such, is one still.
+NumPy hands the result of a boolean ufunc back to the tensor, and torch makes uint8 of its booleans. That uint8 is
+reported where it is inverted, or indexes an array; so are tensors that share its memory or are computed of such ones
+by `&`, `|` and the like.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from tonumpy.rehearsal.standin.reporting import Reports
 from tonumpy.rehearsal.standin.values_in_libraries import TakenByLibraries
 from tonumpy.text.syntax import walk
 
-_COUNTING = ("collections", "statistics")  # what a tensor's hash is asked for in, on behalf of who calls
+_COUNTING = ("collections", "statistics")  # modules that hash tensors on behalf of their callers
 _KEEPING = frozenset("__repr__ most_common copy __copy__ elements __reduce__ __eq__ __ne__".split())  # old keys
 
 
 class Taken:
-    """Tells of tensors that are taken for values."""
+    """Reports tensors that are taken for values."""
 
     def __init__(self, reports: Reports) -> None:
         self._tell = partial(reports.tell, "taken for values")
 
     def patch(self, patches: Patches) -> None:
-        """Notice them until `patches` are restored."""
+        """Patch `Tensor.__hash__` and `Tensor.__index__`, and the libraries."""
         hash_of: Callable[[Any], int] = torch.Tensor.__hash__
 
         def __hash__(tensor: Any) -> int:  # noqa: N807
@@ -64,7 +64,7 @@ class Taken:
         frame = sys._getframe(2)
         if tensor.dim() and tensor.numel() == 1 and is_own(frame.f_code.co_filename):
             item = node_at(frame, ast.Subscript)
-            # What is put in one place is put in the row of one, too, but for a mask that is False.
+            # `a[t] = x` writes the same for an index of one element, unless it is a False mask.
             is_meant = item is not None and (isinstance(item.ctx, ast.Load) or tensor.dtype == torch.bool)
             if item is not None and is_meant and _is_array(value_of(item.value, frame)):
                 self._tell(tensor, f"indexing an array takes a tensor for values: {said('axis', 'numpy', '')}")
@@ -72,8 +72,7 @@ class Taken:
 
 
 def _is_between(frame: FrameType) -> bool:
-    """True for a frame that counts on behalf of its caller, one of ours that looks at that, and a method that
-    dataclasses have written."""
+    """True for a frame of a counting module, of tonumpy, or of a `__hash__` that dataclasses have generated."""
     name = frame.f_globals.get("__name__") or ""
     code = frame.f_code
     is_written = code.co_name == "__hash__" and code.co_filename.startswith("<")
@@ -81,19 +80,19 @@ def _is_between(frame: FrameType) -> bool:
 
 
 def _finds_itself(frame: FrameType) -> bool:
-    """True if an item is read by its key: that of this very tensor, or none, unless one is made then."""
+    """True if the frame reads an item by the key (`d[key]`), and a missing one is not created (`defaultdict`)."""
     item = node_at(frame, ast.Subscript)
     is_made = item is not None and hasattr(value_of(item.value, frame), "default_factory")
     return item is not None and isinstance(item.ctx, ast.Load) and not is_made
 
 
 def _is_array(value: Any) -> bool:
-    """True if an index of several numbers would have been taken: a list takes none."""
+    """True for an array or UNKNOWN: it may be indexed by several numbers, as a list may not."""
     return value is UNKNOWN or type(value).__module__.partition(".")[0] == "numpy"
 
 
 _CONVERTING = ("__array__", "numpy")
-# Not `__getitem__`: with one in Python a tensor is a sequence to C, and no scalar to pandas any more.
+# Not `__getitem__`: written in Python it would make tensors sequences to C code, and no scalars to pandas.
 _JOINING = ("__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "clone", "contiguous", "any", "all")
 _INVERTING = ("__invert__", "bitwise_not")
 _INVERTED = "`~` makes 255 and 254 of 0 and 1, which are both true"
@@ -101,19 +100,19 @@ _GIVES = "a boolean ufunc of a tensor gives a tensor of uint8, not of bool"
 
 
 class Masks:
-    """Tells of what is taken for a mask and is none."""
+    """Reports uint8 results of boolean ufuncs that are used as masks."""
 
     def __init__(self, reports: Reports) -> None:
         self._tell = partial(reports.tell, "no mask")
-        self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # the memory of such results
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()  # storages of such results
         self._follow: Callable[[], None] = lambda: None
 
     def patch(self, patches: Patches) -> None:
-        """Notice them until `patches` are restored; after what else takes the place of `__array_wrap__`."""
+        """Patch `Tensor.__array_wrap__`; call it after the other patches of that."""
         self._follow = patches.later(self._patch_following)
         patches.around(torch.Tensor, "__array_wrap__", self._wrapped)
 
-    def _wrapped(self, wrap: Any, tensor: Any, array: Any, *more: Any) -> Any:  # a mode of functions gives it by name
+    def _wrapped(self, wrap: Any, tensor: Any, array: Any, *more: Any) -> Any:  # a function mode passes it by name
         found = wrap(tensor, array, *more)
         if isinstance(array, (np.ndarray, np.bool_)) and array.dtype == np.bool_ and _is_uint8(found):
             self._made.add(found.untyped_storage())
@@ -121,7 +120,7 @@ class Masks:
         return found
 
     def _patch_following(self, patches: Patches) -> None:
-        """Notice what is done with such results, from the first of them on."""
+        """Patch the methods that use such results; done at the first one."""
         following = (self._converted, _CONVERTING), (self._joined, _JOINING), (self._inverted, _INVERTING)
         for acting, names in following:
             for name in names:
@@ -129,7 +128,7 @@ class Masks:
         patches.around(torch, "bitwise_not", self._inverted)
 
     def _converted(self, function: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        """An array is made of it, as an index or for one, or to be inverted."""
+        """Report a result that is converted to an array and used as an index, or inverted."""
         frame = sys._getframe(2)
         if self._is_one(tensor) and tensor.dim() and is_own(frame.f_code.co_filename):
             step = "index" if node_at(frame, ast.Subscript) is not None else _next_step(frame)
@@ -155,7 +154,7 @@ class Masks:
 
 
 def _next_step(frame: FrameType) -> str:
-    """Return the next use of the call's result: "index" or "invert", if it is that."""
+    """How the call's result is used: "index", "invert" or ""."""
     tree, call = tree_of(frame.f_code.co_filename), node_at(frame, ast.Call)
     for node in walk(tree) if tree is not None and call is not None else ():
         if isinstance(node, ast.Subscript) and node.slice is call:

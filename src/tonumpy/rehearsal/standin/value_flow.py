@@ -1,7 +1,7 @@
-"""Two places of a run -> whether the texts show that what one of them gave came to the other.
+"""Decides by the source whether the result of a call at one place of a run flows into a call at another.
 
-By names alone, and in the order of no statement, as the search for lost gradients in a text does. A place is a stack;
-out of the functions in it a value goes by what they return, and into them by any argument.
+The flow goes by names alone, whatever the order of statements, as in the check for lost gradients. A place is a stack:
+a value leaves its functions by what they return, and enters them by any argument.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions,
 Stack = tuple[Call, ...]  # the innermost call first
 
 _ADDS = frozenset("append extend insert add update appendleft".split())
-# Frames of expressions, in which the names of the function around are seen.
+# Frames of expressions, which see the names of the enclosing function.
 _OF_EXPRESSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>"})
 
 
 @cache
 def reaches(source: Stack, target: Stack) -> bool:
-    """True if the call at `target` is made with what the call at `source` gave. Both are of the user's own code."""
+    """True if the result of the call at `source` flows into the call at `target`, both in the user's own code."""
     level = _meeting(source, target)
     if level is None:
         return False
@@ -35,7 +35,7 @@ def reaches(source: Stack, target: Stack) -> bool:
         function = _function(call)
         if function is None or not (call.function in _OF_EXPRESSIONS or function.gives(_nodes_at(function, call))):
             return False
-    # Into the functions of the target it is not followed: what they are given comes to the call there.
+    # Not followed into the target's functions: any argument of them is taken to reach the call there.
     made, call = source[-level - 1], target[-level - 1]
     nodes, function = _nodes_at(_function(made), made), _function(call)
     if function is None or not nodes:
@@ -45,7 +45,7 @@ def reaches(source: Stack, target: Stack) -> bool:
 
 
 def _meeting(source: Stack, target: Stack) -> int | None:
-    """The number of the outermost calls that both have in common: the next one of each is made by the same function."""
+    """The number of outermost calls that both stacks share, if the next call of each is in the same function."""
     for level, (one, other) in enumerate(zip(reversed(source), reversed(target), strict=False)):
         if (one.filename, one.function) != (other.filename, other.function):
             return None
@@ -71,7 +71,7 @@ def _function(call: Call) -> _Function | None:
 
 
 class _Function:
-    """The expressions of a function or module, and what its names are made of. `self.x` is a name, too."""
+    """The expressions of a function or module, and those that each name (`self.x`, too) is bound to."""
 
     def __init__(self, root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.root = root
@@ -91,7 +91,7 @@ class _Function:
         return isinstance(self.root, ast.Module) or self.root.lineno <= row <= (self.root.end_lineno or 0)
 
     def gives(self, nodes: set[int]) -> bool:
-        """True if what it returns holds one of the nodes."""
+        """True if one of the nodes flows into a returned value."""
         names = made_of(self.parts, nodes)
         return any(holds(value, nodes, names) for value in self._returned)
 
@@ -101,13 +101,13 @@ def _nodes_at(function: _Function | None, call: Call) -> set[int]:
 
 
 def _expressions_at(function: _Function, call: Call) -> list[ast.expr]:
-    """The expressions that were evaluated there; where only the row is known, any call in it."""
+    """The expressions that the call was evaluating; if only the row is known, any call or attribute in it."""
     kinds = ast.expr if call.column is not None else (ast.Call, ast.Attribute)
     return [node for node in walk(function.root) if isinstance(node, kinds) and is_near(node, call.spot)]
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """What a statement binds, or adds to a list: `losses.append(value)`."""
+    """Yield the names that a statement binds or adds to (`losses.append(value)`), each with the value."""
     pairs = [(each.value if isinstance(each, ast.Subscript) else each, value) for each, value in stores_of(statement)]
     calls = (part for part in own_expressions(statement) if isinstance(part, ast.Call))
     for call in calls if not pairs else ():

@@ -1,7 +1,7 @@
-"""Reports tensors that libraries take for values (TNP206), by its table.
+"""Reports tensors that libraries take for values, by the table of TNP206.
 
-A library is patched once the program has imported it: the functions of the table, and of its objects the comparisons,
-membership, indices, columns and methods. The text of a tensor is told in CSV and JSON alone, which programs read.
+A library is patched once the program has imported it: the table's functions, and its objects' comparisons, membership,
+indices, columns and methods. The text of a tensor is reported only in CSV and JSON, which programs read back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tonumpy.rehearsal.standin.marks import STATE
 from tonumpy.rehearsal.standin.patches import Patches
 from tonumpy.rehearsal.standin.reporting import guarded
 
-# The method, and the place of the tensor among its arguments, of what is no call in the source.
+# The method, and the index of the tensor among its arguments, of operations that are not calls in the source.
 _METHODS = {
     "a == t": ("__eq__", 1),
     "a != t": ("__ne__", 1),
@@ -33,18 +33,18 @@ _METHODS = {
     "a.iloc[t]": ("iloc", 1),
     "a.loc[9] = [t, t]": ("loc", 2),
 }
-_MOST = 100  # of what is in a list, row or dict that are looked at
+_MOST = 100  # items of a list, row or dict that are searched
 _OF_PYTHON = ("builtins", "collections")  # their containers ask for the hash
 
 
 class TakenByLibraries:
-    """`tell` is given a tensor, and what is done with it in words."""
+    """Reports tensors that libraries take for values; `tell` gets a tensor, a message and perhaps a frame."""
 
     def __init__(self, tell: Callable[..., None]) -> None:
         self._tell = tell
 
     def patch(self, patches: Patches) -> None:
-        """Notice them until `patches` are restored."""
+        """Patch `Tensor.__repr__`, and each library once it is imported."""
         self._patches = patches
         patches.around(torch.Tensor, "__repr__", self._text)
         names = (*table().functions, *table().operations)
@@ -52,7 +52,7 @@ class TakenByLibraries:
             patches.once_imported(library, partial(self._begin, library))
 
     def _text(self, represent: Callable[..., str], tensor: Any, **options: Any) -> str:
-        """The writers of CSV and JSON ask a tensor for its text."""
+        """Report the text of a tensor that is made for a writer of CSV or JSON."""
         with guarded("the text of a tensor"):
             frame = innermost()
             written = None if frame is None else _writer_at(frame)
@@ -64,7 +64,7 @@ class TakenByLibraries:
     def _begin(self, library: str) -> None:
         with guarded(f"{library} is not followed"):
             self._patch_functions(library)
-            if library != "numpy":  # of arrays TNP108 tells, and tensors_as_values.py
+            if library != "numpy":  # TNP108 and tensors_as_values.py report arrays
                 self._patch_objects(library)
 
     def _patch_functions(self, library: str) -> None:
@@ -94,7 +94,7 @@ class TakenByLibraries:
                 self._replace(owner, method, partial(self._in_operation, text, library, outcomes, place))
 
     def _replace(self, owner: Any, name: str, look: Callable[..., None], *, skipped: int = 0) -> None:
-        """Let `look` see the arguments of each call of a function, a method, or a class, where it makes an object."""
+        """Pass the arguments of each call of a function, a method, or a class's constructor to `look`."""
         found = getattr(owner, name)
         if isinstance(found, type):
             owner, name, skipped = found, "__init__" if "__init__" in vars(found) else "__new__", 1
@@ -109,7 +109,7 @@ class TakenByLibraries:
 
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            if here.is_in_library:  # it calls its own functions
+            if here.is_in_library:  # the library calls its own functions
                 return function(*args, **kwargs)
             here.is_in_library = True
             try:
@@ -127,7 +127,7 @@ class TakenByLibraries:
             return
         for place in places:
             outcomes, given = place.outcomes, [kwargs[place.name]] if place.name in kwargs else []
-            if place.name == "**":  # `frame.assign(n=t)` is `frame["n"] = t`, of each
+            if place.name == "**":  # `frame.assign(n=t)` acts as `frame["n"] = t`
                 given = list(kwargs.values())
                 outcomes = {**table().operations.get(library, {}).get("a['n'] = t", {}), **outcomes}
             elif place.position is not None and place.position < len(args):
@@ -156,14 +156,14 @@ class TakenByLibraries:
 
 
 def _writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
-    """Return the library of CSV or JSON that writes what the frame makes, and the user's own frame that calls it."""
+    """The CSV or JSON library that writes the text made at a frame, and the user's frame that calls it."""
     if not is_own(frame.f_code.co_filename):
         library = _root_of(frame)
         if library not in ("csv", "json"):
             return None
         while frame.f_back is not None and _root_of(frame) == library:
             frame = frame.f_back
-        return (library, frame) if is_own(frame.f_code.co_filename) else None  # libraries write such, too
+        return (library, frame) if is_own(frame.f_code.co_filename) else None  # None: a library writes it
     call = node_at(frame, ast.Call)
     if call is not None and isinstance(call.func, ast.Attribute):
         if call.func.attr in ("writerow", "writerows"):
@@ -171,7 +171,7 @@ def _writer_at(frame: FrameType) -> tuple[str, FrameType] | None:
         module = getattr(value_of(call.func.value, frame), "__name__", "")
         if module in WRITERS_OF_JSON:
             return str(module), frame
-    above = frame.f_back  # of what JSON is given as `default`
+    above = frame.f_back  # the frame may be JSON's `default` function
     return _writer_at(above) if above is not None and not is_own(above.f_code.co_filename) else None
 
 
@@ -180,7 +180,7 @@ def _root_of(frame: FrameType) -> str:
 
 
 def _forms(value: Any) -> Iterator[tuple[str, Any]]:
-    """The table's words for a value that is a tensor or holds some, with a tensor, the likeliest first."""
+    """Yield the table's words for the form of a value ("items"), each with a tensor in it, the likeliest first."""
     if isinstance(value, torch.Tensor):
         yield from ((form, value) for form in _forms_of_tensor(value))
         return

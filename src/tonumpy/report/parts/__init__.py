@@ -1,1 +1,1 @@
-"""Parts that several formats share; no format itself."""
+"""Parts shared by several formats; contains no format itself."""

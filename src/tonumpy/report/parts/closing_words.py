@@ -1,4 +1,4 @@
-"""The closing words of `check` and `fix`."""
+"""Words the summaries of `check` and `fix`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from tonumpy.text.visible import visible_path
 
 
 class Unsaid(NamedTuple):
-    """Findings that a report does not hold: how many are in a baseline and on unchanged lines; whether there
-    was no file to check, and whether findings of high confidence alone were asked for."""
+    """What a report leaves out: how many findings are in a baseline and on unchanged lines; whether there was no file
+    to check, and whether only findings of high confidence were asked for."""
 
     in_baseline: int = 0
     on_old_lines: int = 0
@@ -24,7 +24,7 @@ class Unsaid(NamedTuple):
 
 
 def summary_of_check(report: Report, unsaid: Unsaid) -> str:
-    """The closing words of `tonumpy check`."""
+    """The summary of `tonumpy check`."""
     if not report.findings:
         return _text([*_unchecked(report), *_none_left(report, unsaid)])
     more = f", and {unsaid.left_out}" if unsaid.left_out else ""
@@ -33,7 +33,7 @@ def summary_of_check(report: Report, unsaid: Unsaid) -> str:
 
 
 def summary_of_fix(report: Report, fixed: Sequence[Finding], unsaid: Unsaid, *, written: bool) -> str:
-    """The closing words of `tonumpy fix`, whose report holds the findings that are left."""
+    """The summary of `tonumpy fix`, whose report has the findings that are left."""
     more = f"; left alone: {unsaid.left_out}" if unsaid.left_out else ""
     if fixed:
         left = f", {len(report.findings)} left" if report.findings else ""
@@ -46,7 +46,7 @@ def summary_of_fix(report: Report, fixed: Sequence[Finding], unsaid: Unsaid, *, 
 
 
 def _none_left(report: Report, unsaid: Unsaid) -> list[str]:
-    """The line of a run without findings; none after errors, which speak for themselves."""
+    """The line for a run without findings; none if there are errors, which were printed."""
     if unsaid.left_out:
         return [f"No new findings, {unsaid.left_out}."]
     if report.errors:
@@ -70,14 +70,14 @@ def _sureness(report: Report, unsaid: Unsaid) -> str:
 
 
 def summary_of_silence(silenced: Sequence[Finding]) -> str:
-    """The closing words of `tonumpy check --add-noqa`."""
+    """The summary of `tonumpy check --add-noqa`."""
     if not silenced:
         return "No findings to silence.\n"
     return f"Silenced {_in_files(silenced)}.\n"
 
 
 def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
-    """The list of what `fix` has repaired, and where that was before it did."""
+    """The list of the repairs of `fix`, with their former places."""
     done = "fixed" if written else "would fix"
     return "".join(
         f"{visible_path(each.place)}: {done} {each.code}: {each.fix.message}\n"
@@ -87,7 +87,7 @@ def repairs(fixed: Sequence[Finding], *, written: bool) -> str:
 
 
 def _unchecked(report: Report) -> list[str]:
-    """Errors are printed one by one elsewhere; the summary must not sound as if there were none."""
+    """The line that counts files with errors; the errors themselves are printed elsewhere."""
     files = len({error.filename for error in report.errors})
     return [f"{_count(files, 'file')} could not be processed."] if files else []
 

@@ -1,4 +1,4 @@
-"""Shared parts of formats for machines: entries of findings and errors, their severity, and JSON."""
+"""Provides formats for machines with entries of findings and errors, their severity, and JSON."""
 
 import json
 from typing import NamedTuple
@@ -11,9 +11,9 @@ _SEVERITIES: dict[Sureness, str] = {"observed": "error", "high": "error", "mediu
 
 
 class Entry(NamedTuple):
-    """A finding or an error as most formats for machines have it: the columns count code points, from 1.
+    """A finding or an error for machines: columns count code points, from 1.
 
-    `finding` is None for an error, whose code is the one that ruff has for it.
+    `finding` is None for an error, whose code is ruff's.
     """
 
     filename: str
@@ -25,13 +25,13 @@ class Entry(NamedTuple):
 
 
 def entries(report: Report) -> list[Entry]:
-    """All of a report; as in ruff, an error stands where the findings of its file would."""
+    """All entries of a report; as in ruff, an error is placed where the findings of its file would be."""
     found = [*map(entry_of, report.findings), *map(entry_of_error, report.errors)]
     return sorted(found, key=lambda entry: entry.filename)
 
 
 def entry_of(finding: Finding) -> Entry:
-    """The entry of a finding, in a notebook with its place in the JSON."""
+    """The entry of a finding; in a notebook, with the place in its JSON."""
     start, end = finding.cell[1:] if finding.cell else (finding.start, finding.end)
     return Entry(finding.filename, finding.code, without_surrogates(finding.message), start, end, finding)
 
@@ -42,11 +42,11 @@ def entry_of_error(error: SourceError) -> Entry:
 
 
 def severity(finding: Finding | None) -> str:
-    """`error`, `warning` or `note`, as SARIF calls them. What cannot be read or parsed is an error."""
+    """The level by SARIF's names: `error`, `warning` or `note`. A file that cannot be read or parsed is an error."""
     return "error" if finding is None else _SEVERITIES[finding.confidence]
 
 
 def as_json(value: object, *, is_one_line: bool = False) -> str:
-    """Ends with a newline, and holds nothing in a string that Azure Pipelines takes for a command, as `##vso[`."""
+    """JSON text that ends with a newline, with `##` escaped: Azure Pipelines would take `##vso[` for a command."""
     text = json.dumps(value, separators=(",", ":")) if is_one_line else json.dumps(value, indent=2)
     return text.replace("##", "#\\u0023") + "\n"

@@ -10,7 +10,7 @@ from tonumpy.text.visible import visible
 
 
 def lines_of(grounds: Iterable[Ground], indent: str) -> str:
-    """A line for each, and the line of source that it speaks of."""
+    """A line for each ground, followed by the source line to which it refers."""
     lines = ""
     for each in grounds:
         place = f", {each.place}" if each.row else ""
@@ -39,7 +39,7 @@ def _cell(filename: str, number: int) -> str:
 
 
 def explanation(filename: str, explained: Explanation, *, colour: bool) -> str:
-    """The lines that tell all that is known of one conversion."""
+    """The lines of an explanation: all that is known about one conversion."""
     heading = f"{place_of(filename, explained.start, explained.cell)}: `{explained.subject}`"
     lines = f"{BOLD}{visible(heading)}{PLAIN}\n"
     if not explained.findings:

@@ -1,4 +1,4 @@
-"""The lines of a finding, with a caret under what is meant, and the same lines as the repair would make them."""
+"""Renders the lines of a finding, with carets under its place, and the same lines after the repair."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -7,13 +7,13 @@ from tonumpy.findings import Finding, Fix
 from tonumpy.report.parts.terminal import BLUE, GREEN, PLAIN, RED, shown, width
 from tonumpy.text.source import Source
 
-_MOST_ROWS = 6  # of one finding; a call may be a page long
-_MOST_COLUMNS = 160  # of one line; a module may be one line long
-_BEFORE = 60  # of these, those before the place
+_MOST_ROWS = 6  # shown of one finding; a call may be a page long
+_MOST_COLUMNS = 160  # shown of one line; a module may be one line long
+_BEFORE = 60  # of these columns, those before the place
 
 
 class Marked(NamedTuple):
-    """A line of a text and the part of it, by columns from 0, that is underlined; nothing where they are equal."""
+    """A line of a text and its underlined part, by columns from 0; nothing is if `start` equals `end`."""
 
     row: int
     text: str
@@ -27,14 +27,14 @@ def frame(source: Source, finding: Finding) -> str:
 
 
 def repaired(source: Source, finding: Finding) -> str:
-    """The lines as the repair makes them, in colours; empty where it makes none."""
+    """The lines after the repair, in colours; empty if there is no edit."""
     if finding.fix is None or not finding.fix.edits:
         return ""
     return _frame(_after(source, finding.fix), "+", GREEN, gutter(finding))
 
 
 def gutter(finding: Finding) -> int:
-    """The width of the column with the numbers of the rows."""
+    """The width of the column with the row numbers."""
     edits = finding.fix.edits if finding.fix else ()
     return len(str(max((finding.end.row, *(edit.end.row for edit in edits)))))
 
@@ -50,7 +50,7 @@ def _found(source: Source, finding: Finding) -> list[Marked]:
 
 
 def _after(source: Source, fix: Fix) -> list[Marked]:
-    """The rows from the first edit to the last, with what the edits put there marked."""
+    """The lines from the first edit to the last after the repair, with the inserted text marked."""
     first, last = fix.edits[0].start.row, fix.edits[-1].end.row
     at = source.offset(fix.edits[0].start._replace(column=1))
     stop = source.offset(fix.edits[-1].end._replace(column=1)) + len(source.line(last))
@@ -70,7 +70,7 @@ def _after(source: Source, fix: Fix) -> list[Marked]:
 
 
 def _marked(line: str, offset: int, marks: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """The columns from the first to the last mark that a line has, without the space around."""
+    """The columns from the first to the last mark in a line, without surrounding space."""
     inside = [(max(start - offset, 0), min(end - offset, len(line))) for start, end in marks]
     inside = [(start, end) for start, end in inside if line[start:end].strip()]
     if not inside:
@@ -95,7 +95,7 @@ def _line(line: Marked, mark: str, colour: str, gutter: int) -> str:
 
 
 def _cut(text: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of a long line around what is marked."""
+    """The part of a long line around its marked columns, and these columns in it."""
     first = max(0, start - _BEFORE) if len(text) > _MOST_COLUMNS else 0
     last = first + _MOST_COLUMNS
     head, tail = "…" if first else "", "…" if last < len(text) else ""

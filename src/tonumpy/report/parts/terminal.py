@@ -1,4 +1,4 @@
-"""Text as a terminal shows it: in colour, with what would move the cursor made visible, and how many cells it takes."""
+"""Prepares text for a terminal: colours, escapes for control characters, and the number of cells that a text takes."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from tonumpy.text.visible import visible
 BOLD, DIM, PLAIN = "\033[1m", "\033[2m", "\033[0m"
 RED, GREEN, BLUE, CYAN = "\033[1;31m", "\033[1;32m", "\033[1;34m", "\033[36m"
 
-_COLOURS = r"\033\[[0-9;]*m"  # none of these is compiled before it is needed: start-up
+_COLOURS = r"\033\[[0-9;]*m"  # these are compiled only when needed: start-up
 _TAB = "    "
 
 
@@ -17,12 +17,12 @@ def without_colour(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A line of source with spaces for tabs, and escapes for what is not printable."""
+    """A line of source with spaces for tabs, and escapes for unprintable characters."""
     return visible(text.replace("\t", _TAB))
 
 
 def width(text: str) -> int:
-    """The cells that a text takes once it is `shown`: two for a wide character, none for one that joins another."""
+    """The cells that a `shown` text takes: two for a wide character, none for a combining one."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -40,7 +40,7 @@ _CODE = r"`([^`\n]+)`"
 
 
 def markdown(page: str) -> str:
-    """A page in colours: headings bold, code in cyan."""
+    """A Markdown page in colours: headings bold, code in cyan."""
     pieces, at = [], 0
     for block in re.finditer(_CODE_BLOCK, page):
         pieces.append(_prose(page[at : block.start()]))
