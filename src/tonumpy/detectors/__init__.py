@@ -1,1 +1,1 @@
-"""Where each rule looks, and what it makes of what the run has seen there."""
+"""Detectors: the sites of each rule, and the judgement of the observations there."""

@@ -1,4 +1,4 @@
-"""The state of a forward run over a function: which memory each name refers to, and what expressions read and write."""
+"""The state of a forward run over a function: the memory that each name refers to, and its reads and writes."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ Names = dict[Place, References]
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 OF_SAME_MEMORY = frozenset("T mT H mH real flat data".split())  # attributes
-_MAX_PLACES = 100  # of a function, since each write looks at all of them; further ones are not followed
+_MAX_PLACES = 100  # per function, since each write visits all of them; further ones are ignored
 
 
 class Sought(NamedTuple):
-    """What runs look for: conversions, with what they make. What is found is put into `sharing`."""
+    """The conversions that runs look for, with the side that each makes; results go into `sharing`."""
 
     conversions: Mapping[ast.Call, Side]
     sharing: Sharing
 
 
 def place_of(node: ast.expr) -> Place | None:
-    """Return the place that names, their attributes and literal keys spell: `batch["image"].mask`; None for others.
-
-    `x.data` is `x`, and `x.T` no place but a view of one.
+    """The place that a name, its attributes and literal keys spell: `batch["image"].mask`; None for other expressions.
+    `x.data` is the place `x`; `x.T` is a view, and no place.
     """
     match node:
         case ast.Name(name):
@@ -65,22 +64,22 @@ def place_of(node: ast.expr) -> Place | None:
 
 
 class Aliases:
-    """What holds at one point of a run, and what expressions do there."""
+    """The state at one point of a run, and the effects of expressions on it."""
 
     def __init__(self, sought: Sought, scopes: tuple[Scope, ...]) -> None:
         self.sought = sought
-        self.scopes = scopes  # those around the code at hand
+        self.scopes = scopes  # those around the current code
         self.names: Names = {}
-        self.containers = set[Place]()  # lists, dicts and the like that the function makes
+        self.containers = set[Place]()  # lists, dicts and other containers that the function makes
         self.path: Path = ()
-        self.callee: Callee | None = None  # the function that the code at hand is the body of, where it was called
+        self.callee: Callee | None = None  # the called function whose body is run
         self.is_under_way = False  # something has been converted
-        self.hands_on = False  # what callers of the function may have to do with
+        self.hands_on = False  # callers of the function may use shared memory
         self._made = 0
         self._looked_at = 0
 
     def place(self, node: ast.expr) -> Place | None:
-        """Return the place that an expression spells, in the function at hand."""
+        """The place that an expression spells in the current function."""
         return place_of(node)
 
     def call(self, call: ast.Call) -> References:
@@ -95,7 +94,7 @@ class Aliases:
     # Places.
 
     def of(self, place: Place) -> References:
-        """Return what a place was bound to, or that part of what the place around it refers to."""
+        """The references of a place: those it was bound to, or the part of those of the enclosing place."""
         if place in self.names:
             return self.names[place]
         if len(place) == 1:
@@ -104,23 +103,23 @@ class Aliases:
         return _taken_out(held, place[-1:]) if place[:-1] in self.containers else selected(held, place[-1:])
 
     def hold(self, place: Place, held: References) -> None:
-        """Set what a place holds, within what is followed."""
+        """Set the references of a place, unless there are too many places."""
         if place in self.names or len(self.names) < _MAX_PLACES:
             self.names[place] = held
 
     def put(self, place: Place, held: References) -> None:
-        """Put into a container."""
+        """Add references to a container."""
         self.hold(place, self.of(place) | held)
 
     def new(self, word: str = NEW) -> str:
-        """Return the name of memory, or of an item, that no other has: each round of a loop makes its own."""
+        """A unique name for new memory or an item: each round of a loop makes its own."""
         self._made += 1
         return f"{word}{self._made}"
 
     # Reads and writes.
 
     def note(self, references: References, row: int, kept_in: str | None = None) -> None:
-        """Take references for read; of several writes, the first in the file counts."""
+        """Record a read of references; of several writes, the first in the file counts."""
         written = [(each.written, each) for each in references if each.written is not None]
         for write, reference in sorted(written, key=lambda each: (each[0].row, _order(each[1]), _order(each[0]))):
             is_made_last = reference.side == "array" or (reference.side == "tensor" and write.side is None)
@@ -133,15 +132,13 @@ class Aliases:
                 found.setdefault(conversion, Overwritten(write.row, row, kept_in, comes_round))
 
     def _comes_round(self, row: int, conversion: ast.Call) -> bool:
-        """True if a loop of the function brings it from a conversion back to a write that stands before it."""
+        """True if a loop in the function leads from a conversion back to a write on an earlier line."""
         first, last = getattr(self.scopes[-1], "lineno", 1), getattr(self.scopes[-1], "end_lineno", conversion.lineno)
         return first <= row < conversion.lineno <= last
 
     def write(self, references: References, row: int, *, fills: bool = False) -> None:
-        """Take everything else that refers to the same memory for written.
-
-        Who writes an array that nobody holds, as in `rng.shuffle(x.numpy())`, means the tensor; and the other way
-        round.
+        """Record a write to all other references to the same memory.
+        A write to an array that no name holds, `rng.shuffle(x.numpy())`, is meant for the tensor, and vice versa.
         """
         conversions = {each.conversion for held in self.names.values() for each in held}
         for each in sorted(references, key=_order):
@@ -153,7 +150,8 @@ class Aliases:
                 self._mark(Write(row, self.path, each.memory, each.conversion, each.side))
 
     def _is_meant(self, reference: Reference, *, fills: bool) -> bool:
-        """True if a function is there to write through a conversion of its own."""
+        """True if a called function writes through its own conversion on purpose: it returns nothing, or fills a
+        tensor."""
         call, callee = reference.conversion, self.callee
         if call is None or callee is None or not is_in_row(callee.node, call.lineno):
             return False
@@ -163,7 +161,7 @@ class Aliases:
         self.hands_on |= write.conversion is not None
         root, *steps = map(str, write.memory)
         if write.conversion is not None and not is_new(write.memory):
-            # The tensor may not have been bound to a name of its own since.
+            # The tensor may have no entry of its own yet.
             place = (root, *(step for step in steps if is_member(step)))
             self.hold(place, self.of(place))
         for name, references in self.names.items():
@@ -172,7 +170,7 @@ class Aliases:
     # Expressions.
 
     def value(self, node: ast.expr | None) -> References:
-        """Return what an expression refers to; whatever is read on the way is read."""
+        """The references of an expression, after recording its reads."""
         self._looked_at += 1
         match node:
             case None | ast.Constant() | ast.Lambda():
@@ -204,7 +202,7 @@ class Aliases:
         return NOTHING
 
     def refer(self, node: ast.expr) -> References:
-        """Return what an expression refers to; what is read on the way is noted, but not yet the expression itself."""
+        """The references of an expression, after recording the reads in it, but not that of the whole expression."""
         if isinstance(node, ast.Attribute) and node.attr in PLAIN:
             return NOTHING
         place = self.place(node)
@@ -224,13 +222,13 @@ class Aliases:
         if self.place(node.value) in self.containers:
             return _taken_out(base, steps)
         if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            # `kept[0]["x"]`: an array out of a dict, no part of one
+            # `kept[0]["x"]`: an array from a dict, not a part of an array
             arrays = frozenset(each for each in base if each.conversion is not None)
             return arrays | selected(base - arrays, steps)
         return selected(base, steps)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set | ast.Dict) -> References:
-        """Return what a container holds."""
+        """The references that a container display holds."""
         if isinstance(node, ast.Dict):
             for key in node.keys:
                 self.value(key)
@@ -238,12 +236,12 @@ class Aliases:
 
 
 def _taken_out(held: References, steps: tuple[Step, ...]) -> References:
-    """Return what a container gives: of what was made in it that part, and all that was put in it."""
+    """The references taken out of a container: that part of memory made in it, and all that was put into it."""
     made = frozenset(each for each in held if each.conversion is None and is_new(each.memory))
     return held - made | selected(made, tuple(f"key {step}" for step in steps))
 
 
 def _order(each: Reference | Write) -> tuple[object, ...]:
-    """Return what sorts references in the same way in every run, as a set does not."""
+    """A sort key for references, as the order of a set differs between runs."""
     call = each.conversion
     return (0, 0) if call is None else (call.end_lineno, call.end_col_offset), str(each.memory)

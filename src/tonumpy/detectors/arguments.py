@@ -1,4 +1,4 @@
-"""From a call of a sink and observed values to its implicit conversion; only of likely tensors."""
+"""The implicit conversions of arguments by sinks, for values that are at least likely tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KIND = "arguments"
 
 _Made = TypeVar("_Made", bound=ImplicitConversion)
 
-# What a call gives away: the expression, what is known of it or, for a list or dict that is not in sight, of its items.
+# An argument: the expression, its value or, for a list or dict that is not written out, the value of its items.
 Given = tuple[ast.expr, v.Value, "Container | None", Refusal]
 
 
@@ -48,12 +48,12 @@ class Facts(NamedTuple):
     dtype: str | None = None
     layout: str | None = None
     bit: str | None = None
-    is_sole: bool = False  # it is nothing else on any path
+    is_sole: bool = False  # it is a tensor on every path
     param_taint: bool = False
 
 
 def find(search: Search) -> list[ArgumentConversion]:
-    """The conversions that are at risk, if only without habits; one for each call, in the order of the sites."""
+    """The conversions at risk, with or without habits; one per call, in the order of the sites."""
     module = search.module
     if not (sites := find_given(module, search.risks)):
         return []
@@ -81,7 +81,7 @@ def _found(
 
 
 def at_risk(site: Site | ReturnSite, observed: Observations, own: OwnSinks | None) -> list[ArgumentConversion]:
-    """The arguments at risk that a call converts; if there are none, those at risk without habits."""
+    """The arguments at risk that a call converts; else those at risk without habits."""
     seen = observed.get(id(site.call))
     conversions = [] if seen is None else list(_conversions(site, seen, own))
     risky = [each for each in conversions if each.never or each.risks]
@@ -103,13 +103,14 @@ def _conversions(site: Site | ReturnSite, seen: Observation, own: OwnSinks | Non
 
 
 def _may_keep_value(given: Given) -> bool:
-    """True if what stands beside an array leaves the result as it is: where a tensor there changes it, none does."""
+    """True if an argument beside the converted one keeps the result: it is no tensor, or tensors give what arrays
+    give."""
     _, value, _, refusal = given
     return refusal.keeps_value or not any(isinstance(each, (v.Tensor, v.Unknown)) for each in members(value))
 
 
 def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[Consumer | None, Iterable[Given]]:
-    """The function that a call is of, if it is known to convert, and what is given to it there."""
+    """The called function, if it is known to convert, and its arguments that it would convert."""
     if handed_over(site.call) is not None:
         consumer = _consumer_handed_over(seen.arguments)
         return consumer, () if consumer is None else _handed_on(site.call, consumer, seen.arguments)
@@ -119,8 +120,8 @@ def converted_at(site: Site, seen: Observation, own: OwnSinks | None) -> tuple[C
 
 
 def conversion_of(site: Site, function: ast.expr, given: Given, seen: Observation) -> ArgumentConversion | None:
-    """The conversion of one argument; None if it is no known tensor. It `keeps_value` if the argument is nothing else
-    on any path."""
+    """The conversion of one argument; None if it is no known tensor. It `keeps_value` only if the argument is a tensor
+    on every path."""
     node, value, of_items, refusal = given
     facts = as_refused(facts_of(value), refusal)
     if facts is None:
@@ -139,7 +140,7 @@ def refused(
     refusal: Refusal,
     seen: Observation,
 ) -> ArgumentConversion:
-    """The conversion of one tensor by what refuses some of them."""
+    """The conversion of one tensor by a function or operator with this refusal."""
     return made_of(
         ArgumentConversion,
         site,
@@ -158,7 +159,7 @@ def refused(
 
 
 def _given_back(site: ReturnSite, seen: Observation) -> Iterator[ArgumentConversion]:
-    """To a library that calls the function; others may call it as well."""
+    """The conversions of results that a function returns to the library that calls it; other code may call it too."""
     caller = caller_of(site.called_by)
     assert site.call.value is not None
     assert caller is not None
@@ -176,7 +177,7 @@ def _given(call: ast.Call, consumer: Consumer, arguments: v.Arguments) -> Iterat
 
 
 def _handed_on(call: ast.Call, consumer: Consumer, arguments: v.Arguments) -> Iterator[Given]:
-    """Return what `map(np.asarray, xs)` converts: each item, or what is in each."""
+    """The arguments that `map(np.asarray, xs)` converts: each item, or its items."""
     for position, (node, value) in enumerate(zip(call.args[1:], arguments.positional[1:], strict=False)):
         item = item_handed_on(value)
         for parameter in consumer.parameters:
@@ -203,7 +204,7 @@ def made_of(
     value: v.Value,
     **more: object,
 ) -> _Made:
-    """The conversion of one tensor, of a class; `more` is what that class has besides."""
+    """The conversion of one tensor, as an object of `cls`; `more` are the further fields of that class."""
     return cls(
         site=site,
         function=function,
@@ -233,18 +234,19 @@ def spelt(function: ast.expr | ast.AugAssign) -> str:
 
 
 def consumer_at(site: Site, seen: Observation) -> Consumer | None:
-    """The function that a call is of, if it is known to convert what it is given."""
+    """The called function, if it is known to convert its arguments."""
     return _consumer(site, seen.receiver)
 
 
 def _consumer(site: Site, receiver: v.Value) -> Consumer | None:
-    """`numpy` and `asarray` make numpy.asarray; what `plt.subplots()` gave, and `plot`, make Axes.plot."""
+    """The called function by its receiver: `numpy` and `asarray` give numpy.asarray, the result of `plt.subplots()` and
+    `plot` give Axes.plot."""
     call = site.call
-    if isinstance(receiver, v.OtherFramework):  # whose own values are none of torch's, but which converts them
+    if isinstance(receiver, v.OtherFramework):  # its values are no tensors, but it converts tensors
         library, _, name = _imported_name(call.func, site.scopes).rpartition(".")
         found = consumer_of(library, name) if library.partition(".")[0] == receiver.root else None
         if found is None and isinstance(call.func, ast.Attribute):
-            return consumer_of(f"{receiver.root}.", call.func.attr)  # of an object of its own
+            return consumer_of(f"{receiver.root}.", call.func.attr)  # a method of its object
         return found
     if not isinstance(call.func, ast.Attribute):
         if isinstance(receiver, v.LibraryObject):
@@ -253,7 +255,7 @@ def _consumer(site: Site, receiver: v.Value) -> Consumer | None:
         return consumer_of(library, name)
     if isinstance(receiver, v.Symbol):
         return consumer_of(receiver.name, call.func.attr)
-    for each in members(receiver):  # `ax = ax or plt.gca()` is whatever it was given, which has this method, too
+    for each in members(receiver):  # `ax = ax or plt.gca()`: the unknown member has this method too
         name = made_by(each)
         found = consumer_of(name, call.func.attr) if name else None
         if found is not None:
@@ -262,7 +264,8 @@ def _consumer(site: Site, receiver: v.Value) -> Consumer | None:
 
 
 def _imported_name(node: ast.expr, scopes: tuple[Scope, ...]) -> str:
-    """`jax.numpy.sin` for `jnp.sin`, by the imports of the scopes around; nothing for what is not imported."""
+    """The full name of an imported function, `jax.numpy.sin` for `jnp.sin`, by the imports in the enclosing scopes;
+    else ""."""
     root, dot, rest = (path_of(node) or "").partition(".")
     for scope in reversed(scopes):
         for name, imported in imports_among(statements_of(scope.body)):
@@ -272,7 +275,7 @@ def _imported_name(node: ast.expr, scopes: tuple[Scope, ...]) -> str:
 
 
 def made_by(value: v.Value) -> str:
-    """The function or class that gave an object, nothing of objects that no table knows."""
+    """The full name of the function or class that made an object; "" if no table has it."""
     if isinstance(value, v.NonTensor):
         return value.what
     name = value.name if isinstance(value, v.LibraryObject) else ""
@@ -288,7 +291,7 @@ def value_given(arguments: v.Arguments, argument: Argument) -> v.Value | None:
 
 
 def tensors_in(argument: Argument, value: v.Value | None) -> Iterator[Given]:
-    """The expressions that are converted, each with its value; for a list that is not in sight, the list's own."""
+    """The converted expressions with their values; for a list that is not written out, the expression of the list."""
     node = argument.node
     if value is None:
         return
@@ -314,7 +317,7 @@ def tensors_in(argument: Argument, value: v.Value | None) -> Iterator[Given]:
 
 
 def _in_records(node: ast.expr, value: v.Sequence, takes: Mapping[str, Refusal]) -> Iterator[Given]:
-    """Yield what stands in the dicts of a list under each key, or under one, itself or in a list."""
+    """Yield the values in the dicts of a list, under every key or one key; a value that is a list yields its items."""
     for way, refusal in takes.items():
         kind, _, key = way.partition(".")
         if kind != "records":
@@ -329,7 +332,7 @@ def _in_records(node: ast.expr, value: v.Sequence, takes: Mapping[str, Refusal])
 
 
 def _in_dict(node: ast.expr, value: v.Mapping, refusal: Refusal, wanted: str = "") -> Iterator[Given]:
-    """`wanted`: the one key that counts."""
+    """Yield the values of a dict; only that under `wanted` if it is given."""
     if isinstance(node, ast.Dict):
         for key, part in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and wanted in ("", key.value):
@@ -346,8 +349,7 @@ def _in_dict(node: ast.expr, value: v.Mapping, refusal: Refusal, wanted: str = "
 
 
 def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
-    """Return what is known of a tensor as far as the function asks for it; where every tensor is refused, it must be
-    one."""
+    """The facts of a tensor that the function depends on; None if it refuses every tensor and this may be none."""
     if facts is None or refusal is EVERY or len(refusal.sorts) == len(EVERY.sorts):
         return facts
     if refusal.error:
@@ -362,12 +364,10 @@ def as_refused(facts: Facts | None, refusal: Refusal) -> Facts | None:
 
 
 def facts_of(value: v.Value) -> Facts | None:
-    """Return what is known of a value that is a tensor whatever path led here, or at least on those that matter; else
-    None.
-
-    Numbers beside it do not count: a sum may start with one. Nor does a value of which nothing is known, where the
-    tensor has been moved: it is the same before that, as in `if use_cuda: x = x.cuda()`. What has been moved or comes
-    out of a model reads as a tensor, whatever else is unknown of it.
+    """The facts of a value that is a tensor on all relevant paths; else None.
+    Numbers among its members do not count: a sum may start with one. Nor does an unknown member beside a moved tensor:
+    it is the tensor before the move, as in `if use_cuda: x = x.cuda()`. An unknown value that was moved, or comes from
+    a model, counts as a tensor.
     """
     value = _read_as_tensor(value)
     tensors = [member for member in members(value) if isinstance(member, v.Tensor)]
@@ -377,7 +377,7 @@ def facts_of(value: v.Value) -> Facts | None:
     learns, is_sent = have_param_taint(tensors), bool(tensor.device_taint)
     others = [each for each in members(value) if not isinstance(each, v.Tensor) and not v.is_number(each)]
     if learns or is_sent:
-        others = [each for each in others if each != v.NONE]  # what stands there until a hook has put something there
+        others = [each for each in others if each != v.NONE]  # the initial value, until a hook stores one
         if others and all(map(_may_be_tensor, others)):
             return Facts("likely", None, is_sent, None, param_taint=learns)
     if others:

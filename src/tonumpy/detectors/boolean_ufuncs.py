@@ -1,6 +1,5 @@
-"""From a module to where the result of a boolean ufunc is inverted or used as an index.
-
-NumPy hands the result of a ufunc of a CPU tensor back as a tensor, and torch makes uint8 of booleans on that way.
+"""Finds where the result of a boolean ufunc of a tensor is inverted or used as an index.
+NumPy returns the result of a ufunc of a CPU tensor as a tensor, and torch converts the booleans to uint8 there.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FILLING = frozenset("masked_fill masked_fill_ masked_select masked_scatter mask
 
 
 def find(search: Search) -> list[FalseMask]:
-    """Return what is taken for a mask and is none, in the order of the text."""
+    """The results that are used as masks and are none, in the order of the text."""
     module = search.module
     source = module.source
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
@@ -43,7 +42,7 @@ def find(search: Search) -> list[FalseMask]:
 
 
 def _sites(module: Module, ufuncs: list[Site]) -> list[Site | OperationSite]:
-    """Return the places that invert something, index it, or fill by it, in a function or class that holds a ufunc."""
+    """The sites that invert, index or fill by a mask, in a top-level function or class that holds a ufunc."""
     source = module.source
     rows = sorted({*source.rows_with("~"), *source.rows_with("[")})
     operations = find_operations(source, rows, (ast.UnaryOp, ast.Subscript), _is_index_or_inverse)
@@ -55,7 +54,7 @@ def _sites(module: Module, ufuncs: list[Site]) -> list[Site | OperationSite]:
 
 
 def _outermost(site: Site | OperationSite) -> Scope:
-    """Return the function or class at the top of the module in which a site stands; else the module."""
+    """The top-level function or class that contains a site; else the module."""
     return site.scopes[min(1, len(site.scopes) - 1)]
 
 
@@ -72,7 +71,7 @@ def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: li
     made_of = frozenset[ast.Call]().union(*(tensor.ufuncs for tensor in tensors))
     calls = [each.call for each in ufuncs if each.call in made_of]
     if not made_of or len(calls) < len(made_of) or tensors[0].certainty == "possible":
-        return None  # what another file has made is not told of here
+        return None  # ufuncs in other files are not reported here
     node: ast.expr = site.call  # type: ignore[assignment]
     return FalseMask(
         site=Site(calls[0], site.scopes, (), site.statement, None),
@@ -87,7 +86,7 @@ def _conversion(site: Site | OperationSite, seen: Observation | None, ufuncs: li
 
 
 def _use(site: Site | OperationSite, seen: Observation) -> MaskUse | None:
-    """Return how something is taken for a mask there."""
+    """How a site uses a mask; None if it does not."""
     node = site.call
     if isinstance(node, ast.UnaryOp):
         return "inverted"
@@ -104,7 +103,7 @@ def _use(site: Site | OperationSite, seen: Observation) -> MaskUse | None:
 
 
 def _parts(value: v.Value) -> tuple[v.Value, ...]:
-    """Return the parts of an index: `rows[mask, 0]`."""
+    """The parts of an index: `mask` and `0` in `rows[mask, 0]`."""
     return value.items if isinstance(value, v.Sequence) and value.items is not None else (value,)
 
 

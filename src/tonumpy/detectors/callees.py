@@ -1,4 +1,4 @@
-"""The functions of a module that a run over another one goes into where they are called."""
+"""The functions of a module whose bodies a run enters where they are called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DECORATORS = frozenset(("staticmethod", "classmethod", *GRAD_DECORATORS))  # ot
 
 
 class Callee(NamedTuple):
-    """A function of the module, and the class whose method it is."""
+    """A function of the module, and its class if it is a method."""
 
     node: ast.FunctionDef
     owner: ast.ClassDef | None
@@ -28,13 +28,14 @@ class Callee(NamedTuple):
 
     @property
     def gives_value(self) -> bool:
-        """True unless it is there for what it does to its arguments."""
+        """True if it returns a value; else it is called for its effect on its arguments."""
         returned = (each for each in statements_of(self.node.body) if isinstance(each, ast.Return))
         return any(each.value is not None for each in returned)
 
     @property
     def is_plain(self) -> bool:
-        """True if a call runs the body at once, whatever decorates it, and no parameter chooses a branch of it."""
+        """True if a call runs the body at once (known decorators, no generator), and no parameter is tested as a
+        flag."""
         decorators = (each.func if isinstance(each, ast.Call) else each for each in self.node.decorator_list)
         nodes = list(walk(self.node))
         tests = (each.test for each in nodes if isinstance(each, (ast.If, ast.IfExp)))
@@ -52,7 +53,7 @@ class Callees:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.relevant: set[int] = set()  # the ids of functions that hold what is looked for, or call one
+        self.relevant: set[int] = set()  # the ids of functions that hold conversions, or call one that does
         self._functions: dict[str, list[Callee]] = {}
         self._methods: dict[str, list[Callee]] = {}
         for statement in source.tree.body:
@@ -63,9 +64,8 @@ class Callees:
                     named.setdefault(each.name, []).append(Callee(each, owner))
 
     def meant(self, call: ast.Call, owner: ast.ClassDef | None) -> Callee | None:
-        """Return what `helper(x)`, `self.helper(x)` and `buffer.helper(x)` call, if one function has such a name.
-
-        `owner` is the class around. Methods that tensors have, too, are followed on `self` alone.
+        """The one function of the module that `helper(x)`, `self.helper(x)` or `buffer.helper(x)` may call, or None.
+        `owner` is the enclosing class. Methods that tensors have too are followed on `self` alone.
         """
         function, found = call.func, list[Callee]()
         if isinstance(function, ast.Name):
@@ -80,7 +80,7 @@ class Callees:
         return found[0] if len(found) == 1 and not spreads and found[0].is_plain else None
 
     def callers_of(self, scope: Scope) -> list[tuple[Scope, ...]]:
-        """Return the functions that call one by its name, each with what stands around it."""
+        """The functions that call a function by its name, each as its enclosing scopes and itself."""
         name = getattr(scope, "name", "")
         if name not in self._functions and name not in self._methods:
             return []

@@ -1,6 +1,5 @@
-"""Finds the candidates that neither grad nor device can make raise, as is plain without inference.
-
-Their chains are complete, or bring the tensor to the CPU where torch itself says that grad mode is off.
+"""Finds the candidates that cannot raise for grad or device, without inference.
+Their chains are complete, or move the tensor to the CPU in a block or function with grad mode off.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ from tonumpy.text.syntax import own_expressions, statements_of, walk
 
 
 class Complete(NamedTuple):
-    """Some of the complete candidates of a file; `sharing` tells what all its candidates share, and is asked last.
-
-    `loses_gradient` tells where a loss that is made of the array of one alone is trained on.
+    """Complete candidates of a file; `sharing` computes the shared memory of all candidates, and is called last.
+    `loses_gradient` returns the row where a loss made of a candidate's array alone is trained on.
     """
 
     candidates: list[Candidate]
@@ -62,7 +60,7 @@ def _holds(statement: ast.With | ast.AsyncWith, candidate: Candidate) -> bool:
 
 
 def _turns_grad_off(node: ast.expr) -> bool:
-    """`torch.no_grad()`, `torch.inference_mode()`."""
+    """True for `torch.no_grad()` and `torch.inference_mode()`."""
     return (
         isinstance(node, ast.Call)
         and not (node.args or node.keywords)

@@ -1,16 +1,15 @@
-"""Which arguments a function of another library converts or refuses, if they are tensors.
-
-libraries/NAME.json says it, one file a library: that is measured on the library itself by scripts/measure_sinks.py, and
-only the files of libraries are read that a module imports. A line there is a function with its parameters, each as
-`a:0 tensor items=gd (v, 2)`: the name and the position, how tensors are given that are refused (themselves, in a list,
-as values of a dict), and the call that was tried. `=gd`: only what requires grad or is on a device; `~`: an array
-gives something else than a tensor does; `^`: not the call raises but what is done next with what it gives or changes,
-as an artist is drawn; `-`: it takes no array of NumPy, so that there is no repair; `!TypeError`: every tensor raises
-that, and `!!` that arrays raise as well; `@ValueError:db`: what is on a device or of bfloat16 raises that, where NumPy
-has another error, and `c` and `n` what has its conjugate or negative bit set; `silence`: it gives other data. The
-library's own words stand last, after ` | `. `?device`: not beside an argument of this name; `?default,cls`: of either.
-`*#fit` is what the objects of a library do, `pipeline.Pipeline#fit` those of a class that differs; `*#__call__` if they
-are called themselves. `records` are dicts in a list, and `records.bbox` what stands in them under this key.
+"""The arguments that functions of other libraries convert or refuse, if they are tensors.
+libraries/NAME.json lists them, one file a library: measured on the library itself by scripts/measure_sinks.py, and read
+only if a module imports it. A line is a function with its parameters, each as `a:0 tensor items=gd (v, 2)`: name and
+position, the forms in which tensors are refused (themselves, in a list, as values of a dict), and the call that was
+tried. `=gd`: only tensors that require grad or are on a device; `~`: an array gives another result than a tensor; `^`:
+the call passes, and the next use of the object that it returns or changes raises, as when an artist is drawn; `-`: it
+takes no NumPy array, so there is no repair; `!TypeError`: every tensor raises that, and `!!`: arrays raise it as well;
+`@ValueError:db`: tensors on a device or of bfloat16 raise that instead of NumPy's error, and `c` and `n` stand for a
+set conjugate or negative bit; `silence`: it gives other data. The library's message comes last, after ` | `. `?device`:
+not beside an argument of this name; `?default,cls`: of either.
+`*#fit` is a method of a library's objects, `pipeline.Pipeline#fit` that of a class that differs, `*#__call__` a call of
+the objects. `records` are dicts in a list, and `records.bbox` their values under this key.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _HOMES = {"mpl_toolkits": "matplotlib"}
 
 
 class Refusal(NamedTuple):
-    """The refusal of one way to give a tensor: letters of sorts, or every tensor with an error of this name, where
-    arrays may be refused too. `later`: in what is done next with what the function gives or changes. `keeps_value`:
-    of arrays the function gives what it gives of tensors. `errors`: pairs of a letter and the name of an error, where
-    that is another than NumPy's; `words`: what the library says then."""
+    """The refusal of one form of a tensor argument: letters of `sorts`, or all tensors with `error`, which arrays may
+    raise too. `later`: the call passes, and the next use of the object that it returns or changes raises.
+    `keeps_value`: arrays give the same result as tensors. `errors`: pairs of a letter and the name of an error other
+    than NumPy's; `words`: the library's message."""
 
     sorts: str
     error: str = ""
@@ -46,11 +45,9 @@ EVERY = Refusal(_SORTS)
 
 
 class Parameter(NamedTuple):
-    """`name` is None where it is given by position only, `position` where by name only; -1 stands for all positions,
-    and `**` for all names.
-
-    `takes` says what is converted there, or refused: "tensor", "items" for a list of tensors, "values" for a dict.
-    `unless`: the names of arguments beside which it is not (`np.from_dlpack(x, device="cpu")`).
+    """A parameter: `name` is None if it is positional only, `position` if keyword only; -1 and `**` stand for all.
+    `takes` are the forms that are converted or refused there: "tensor", "items" for a list of tensors, "values" for a
+    dict. `unless`: the arguments beside which nothing is converted (`np.from_dlpack(x, device="cpu")`).
     """
 
     name: str | None
@@ -60,14 +57,14 @@ class Parameter(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A function, with the parameters that convert; `refuses`: it raises for every tensor at one of them."""
+    """A function with its converting parameters; `refuses`: one of them raises for every tensor."""
 
     parameters: tuple[Parameter, ...]
     refuses: bool
 
 
 class Argument(NamedTuple):
-    """An argument for a parameter that converts; `position` and `name` say where among its arguments."""
+    """An argument of a converting parameter, with its position or name in the call."""
 
     node: ast.expr
     position: int | None
@@ -80,8 +77,8 @@ class Argument(NamedTuple):
 
 
 class Library(NamedTuple):
-    """One file: the lines of its functions, an alias as the name that it stands for; its modules; the lines of its
-    methods, of all classes. `makes_callables`: objects of its classes are called as functions are."""
+    """One file: the lines of its functions (an alias has the name it stands for), its modules, and the lines of methods
+    of all classes. `makes_callables`: objects of its classes can be called."""
 
     functions: dict[str, list[str] | str]
     modules: frozenset[str]
@@ -94,7 +91,7 @@ _NONE = Library({}, frozenset(), {})
 
 @cache
 def library_of(root: str) -> Library:
-    """Return the table of the library that is imported by this name; an empty one where none is measured."""
+    """The table of the library with this import root; an empty one if it was not measured."""
     path = os.path.join(os.path.dirname(__file__), "libraries", f"{_HOMES.get(root, root)}.json")
     try:
         with open(path, encoding="utf-8") as file:
@@ -111,7 +108,8 @@ def library_of(root: str) -> Library:
 
 @cache
 def consumer_of(library: str, name: str) -> Consumer | None:
-    """The function `name` of a module or, by the name of what made it, of an object: `matplotlib.pyplot.subplots`."""
+    """The function `name` of a module, or the method of an object, by its maker's name:
+    `matplotlib.pyplot.subplots`."""
     root, _, inside = library.partition(".")
     if root in _HOMES:
         inside = library
@@ -151,19 +149,19 @@ def _read(line: tuple[str, ...]) -> Consumer:
 
 
 def _errors_in(text: str) -> tuple[tuple[str, str], ...]:
-    """`ValueError:db,BufferError:g` by letters."""
+    """The pairs of letter and error in `ValueError:db,BufferError:g`."""
     pairs = (each.partition(":") for each in text.split(",") if each)
     return tuple((letter, name) for name, _, letters in pairs for letter in letters)
 
 
 @cache
 def methods_named(root: str, name: str) -> tuple[Consumer, ...]:
-    """Return what a method of this name does, one for each sort of object of a library that has such."""
+    """The methods of this name in a library, one for each line in its table."""
     return tuple(_read(tuple(line)) for line in library_of(root).methods.get(name, ()))
 
 
 def converting_arguments(call: ast.Call, consumer: Consumer) -> list[Argument]:
-    """The arguments of a call for the parameters that convert; none after a `*`, which hides their positions."""
+    """The arguments of a call for converting parameters; no positional ones after a `*`, which hides positions."""
     found = []
     names = {keyword.arg for keyword in call.keywords if keyword.arg is not None}
     for position, node in enumerate(call.args):

@@ -1,7 +1,6 @@
-"""Finds what is read on the host before an asynchronous copy has arrived there (TNP204), in one function.
-
-What follows a copy is looked at in the order of the text, up to the first expression that reads it or may wait, and no
-further than a branch or loop: whatever is not known to do neither is taken to wait.
+"""Finds reads on the host of an asynchronous copy that may not have arrived there (TNP204), in one function.
+The search follows the text from the copy to the first expression that reads it or may wait, and stops at a branch or
+loop: an expression that is not known to do neither counts as waiting.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _VIEWS = frozenset(
 )
 _QUIET = frozenset("register_hook retain_grad record_stream".split())
 _QUIET_CONTEXTS = frozenset("no_grad inference_mode enable_grad stream autocast nullcontext open".split())
-_Block = tuple[ast.AST, Sequence[ast.stmt], int]  # a block, what it is of, and a place in it
+_Block = tuple[ast.AST, Sequence[ast.stmt], int]  # a block, its statement or scope, and an index in it
 
 
 def find(search: Search) -> list[EarlyRead]:
-    """Return what is read too early, in the order of the sites."""
+    """The reads that come too early, in the order of the sites."""
     module = search.module
     source = module.source
     rows = {row for word in ("non_blocking", ", True") for row in source.rows_with(word)}
@@ -65,7 +64,7 @@ def _early_read(site: Site, read: ast.expr, *, is_sure: bool, is_read_by_method:
         certainty="tensor" if is_sure else "likely",
         on_cpu=False,
         requires_grad=False,
-        function=f".{whole}".replace("'", '"'),  # `.to("cpu", non_blocking=True)`, without what it is called on
+        function=f".{whole}".replace("'", '"'),  # `.to("cpu", non_blocking=True)`, without receiver
         argument=read,
         copy=site.call,
         is_read_by_method=is_read_by_method,
@@ -73,17 +72,17 @@ def _early_read(site: Site, read: ast.expr, *, is_sure: bool, is_read_by_method:
 
 
 class _Search:
-    """The search for the first read of one copy. `readers` are the names of torch and of libraries that read what they
-    are given, `copies` all calls that do not wait."""
+    """The search for the first read of one copy. `readers` are the imported names of torch and of libraries that read
+    their arguments, `copies` all calls that do not wait."""
 
     def __init__(self, site: Site, readers: Collection[str], copies: Collection[ast.Call]) -> None:
         self._site, self._readers, self._copies = site, readers, copies
-        self._held = {id(site.call)}  # the nodes that give the copy, or a view of it
-        self._names = set[str]()  # that hold it
+        self._held = {id(site.call)}  # the nodes that evaluate to the copy, or a view of it
+        self._names = set[str]()  # the names of the copy and its views
         self._has_begun = False
 
     def first(self) -> ast.expr | None:
-        """Return the first expression that reads the copy; None if something may wait before."""
+        """The first expression that reads the copy; None if something may wait before, or nothing reads it."""
         try:
             return next(self._events(), None)
         except RecursionError:  # a chain of hundreds of calls
@@ -91,17 +90,17 @@ class _Search:
             return None
 
     def holds(self, node: ast.expr) -> bool:
-        """True if a node gives the copy itself, or a view of it."""
+        """True if a node evaluates to the copy itself, or a view of it."""
         return id(node) in self._held
 
     def _events(self) -> Iterator[ast.expr | None]:
-        """Yield what reads the copy, and None for what may wait."""
+        """Yield each expression that reads the copy, and None for each that may wait."""
         scope = self._site.scopes[-1]
         for around, block, at in _blocks_to(self._site.statement, scope, scope.body):
             for number in range(at if not self._has_begun else at + 1, len(block)):
                 yield from self._of_statement(block[number], block[number + 1 :])
             if isinstance(around, ast.With) and not _is_quiet(around):
-                yield None  # it may wait when it is left
+                yield None  # its exit may wait
 
     def _of_statement(self, statement: ast.stmt, following: Sequence[ast.stmt]) -> Iterator[ast.expr | None]:
         view = view_waited_for(statement, following)
@@ -134,7 +133,7 @@ class _Search:
         if isinstance(node, (ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await)):
             yield None
         inner = (event for child in children_of(node) for event in self._of(child))
-        if isinstance(node, ast.JoinedStr):  # whose parts have no place of their own
+        if isinstance(node, ast.JoinedStr):  # its parts have no positions of their own
             yield from (event and node for event in inner)
         else:
             yield from inner
@@ -144,7 +143,7 @@ class _Search:
             yield from self._at(node)
 
     def _at(self, node: ast.AST) -> Iterator[ast.expr | None]:
-        """Yield what happens at a node whose parts have been evaluated."""
+        """Yield the events of a node after those of its parts."""
         match node:
             case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) if path_of(node) in self._names:
                 self._held.add(id(node))
@@ -185,7 +184,7 @@ class _Search:
         return waits(name) or name in BLOCKING or (name in PRINTING and bool(call.args))
 
     def _method(self, call: ast.Call, name: str) -> Iterator[ast.expr | None]:
-        """Yield what a method of the copy does."""
+        """Yield the events of a method of the copy."""
         is_moved = name in ACCELERATORS or (name == "to" and bool(call.args) and not is_dtype(call.args[0]))
         if name in _VIEWS or (is_moved and is_cpu_literal(call.args[0] if call.args else call)):
             self._held.add(id(call))
@@ -196,7 +195,7 @@ class _Search:
 
 
 def _blocks_to(statement: ast.stmt, owner: ast.AST, block: Sequence[ast.stmt]) -> list[_Block]:
-    """Return the blocks that lead to a statement, the innermost first."""
+    """The blocks that contain a statement, innermost first."""
     for at, each in enumerate(block):
         if each is statement:
             return [(owner, block, at)]
@@ -212,7 +211,7 @@ def _is_quiet(statement: ast.With) -> bool:
 
 
 def _begins(site: Site, seen: Observation) -> bool:
-    """True if `x.to(...)` copies towards the host without waiting, whatever callers choose."""
+    """True if `x.to(...)` copies to the host without waiting, independent of the function's parameters."""
     call, given = site.call, seen.arguments
     parameters = parameters_of(site.scopes[-1])
     if given.has_star or any(read_name(each) in parameters for each in arguments_of(call)):
@@ -233,7 +232,7 @@ def _is_host(value: v.Value) -> bool:
 
 
 def _is_on_device(value: v.Value) -> Fact:
-    """True if what is copied stands on a device in sight, None if it may; a module is moved without such a risk."""
+    """True if the copied tensor is known to be on a device, None if it may be; False for modules too."""
     tensors = [each for each in members(value) if isinstance(each, (v.Tensor, v.Unknown))]
     if any(each.on_cpu is False or each.device_taint >= v.DeviceTaint.CHOSEN for each in tensors):
         return True

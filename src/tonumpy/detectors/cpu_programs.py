@@ -31,7 +31,7 @@ _CHOOSE_BY_THEMSELVES = frozenset(
     "accelerate autogluon catalyst clip d2l darts fastai fastbook flair gluonts ignite lightning mmcv mmdet mmengine"
     " pypots pytorch_lightning sentence_transformers simpletransformers stable_baselines3 tsai whisper".split()
 )
-# A device that is chosen in a notebook: to hand on one that is there already, or the name of one, chooses none.
+# A device that is chosen in a notebook; passing on an existing device, or its name, is no choice.
 _NO_CHOICE = r"""(?!\s*(?:["']cpu|(?:torch\.)?device\(["']cpu|none\b|(?:[\w\])]+\.)*device\b))"""
 _CHOOSING_IN_NOTEBOOK = re.compile(
     r"cuda|gpu|accelerat|mps(?<=\bmps)\b|[xnth]pu\b|device_map"
@@ -46,13 +46,13 @@ _LOADING_IN_NOTEBOOK = (
 
 
 class CpuOnly:
-    """The search for what a program, or a test in it, may run on beside the CPU."""
+    """The test whether a program, or a test function in it, runs on the CPU alone."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
 
     def runs(self, scopes: Items[Scope], *, detaches: bool = False) -> bool:
-        """True if what stands in some scopes is run on the CPU alone."""
+        """True if the code in these scopes runs on the CPU alone."""
         use = self._module.use
         if use.holds_tests:
             if any("cuda" in conftest.source.text for conftest in self._module.conftests):
@@ -68,7 +68,8 @@ class CpuOnly:
         return detaches or is_used
 
     def has_raised(self, scopes: Items[Scope]) -> bool:
-        """True if its authors run it, so that what would raise for its grad has: a test of what is in sight."""
+        """True in tests of this repository's modules, or on the CPU alone: their authors run them and would see an
+        error."""
         return self._module.use.holds_tests and (self._tests_own_code or self.runs(scopes))
 
     @cached_property
@@ -108,14 +109,14 @@ class CpuOnly:
         return not any(map(self._may_choose, self._imports))
 
     def _may_choose(self, imported: Import) -> bool:
-        """True if what is imported may choose a device."""
+        """True if an imported module may choose a device."""
         root = imported.module.partition(".")[0]
         if not imported.level and (root in _CHOOSE_NONE or gives_plain_values(root)):
             return False
         module = self._module.resolve(imported)
         if module is None:
             if not imported.level and self._module.project.find(root, self._module.folder) is not None:
-                return False  # a package of the repository, as `import package`
+                return False  # a package of the repository: `import package`
             return not (self._module.is_notebook and root not in _CHOOSE_BY_THEMSELVES)
         is_complete = self._module.use.holds_tests or self._module.is_notebook
         return module.source.says(_CHOOSING if is_complete else "cuda")

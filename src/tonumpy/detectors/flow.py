@@ -1,7 +1,6 @@
 """A forward run over the statements of one function: which names refer to which memory.
-
-Branches are joined and loops run twice. A function of the module that is called is run over in place of the call. What
-expressions and calls do is told in aliases.py and memory_effects.py.
+Branches are joined and loops run twice. A call of a function of the module runs its body. The effects of expressions
+and calls are in aliases.py and memory_effects.py.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from tonumpy.text.source import Source
 from tonumpy.text.syntax import TRIES, own_expressions, walk
 
 _MAKING_CONTAINERS = frozenset("dict defaultdict OrderedDict list set deque tuple".split())
-_PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and what it stands for
+_PAIRS = frozenset("items named_parameters named_buffers".split())  # of a name and its value
 _ASKING_FOR_TYPE = frozenset("type isinstance hasattr is_tensor issubclass".split())
-_MAX_DEPTH = 2  # of calls, from the function that is called or to those who call
-_MAX_HELD = 50  # of one place; more, as after many loops in a row, is not followed
+_MAX_DEPTH = 2  # of calls, followed into callees or back to callers
+_MAX_HELD = 50  # references of one place; more, as after many loops in a row, are dropped
 _ROUNDS = 2  # of a loop
-_MAX_NODES = 20_000  # that the run over one function looks at
+_MAX_NODES = 20_000  # that one run visits
 
 
 class _Frame:
-    """The run over a function of the module in place of a call. Where a parameter stands for a place of the caller's,
-    it is that place; `ends`: what holds where it returns."""
+    """The run of a called function of the module. A parameter whose argument is a place of the caller is that place;
+    `ends` are the states at its returns."""
 
     def __init__(self, callee: Callee, places: dict[str, Place]) -> None:
         self.callee = callee
@@ -42,8 +41,7 @@ class _Frame:
 
 
 def sharing_of(source: Source, candidates: Sequence[Candidate], sharers: Sequence[Site]) -> Sharing:
-    """Run over the functions that hold conversions, and those that call them, and return what is written through the
-    memory that they share."""
+    """Run the functions that hold conversions, and their callers, and return the writes through shared memory."""
     candidates = [each for each in candidates if not each.is_unbound]
     conversions: dict[ast.Call, Side] = {each.call: "array" for each in candidates}
     conversions.update((each.call, side_of(each.call)) for each in sharers)
@@ -62,14 +60,14 @@ def sharing_of(source: Source, candidates: Sequence[Candidate], sharers: Sequenc
 
 
 class _Flow(Effects):
-    """The run over one function. The places of a function that is called begin with the depth of the call: `1:x`."""
+    """The run over one function. The places of a called function begin with the depth of the call: `1:x`."""
 
     def __init__(self, sought: Sought, callees: Callees, scopes: tuple[Scope, ...]) -> None:
         super().__init__(sought, scopes)
         self._callees = callees
-        self._frames: list[_Frame] = []  # of the calls that have led here
+        self._frames: list[_Frame] = []  # of the calls in progress
         self._is_reached = True
-        self._left: list[Names] = []  # what holds where the loop around is left or goes on
+        self._left: list[Names] = []  # the states at `break` and `continue` of the enclosing loop
 
     # The function.
 
@@ -136,7 +134,7 @@ class _Flow(Effects):
         self._is_reached = False
 
     def _leave(self, returned: References) -> None:
-        """Take what an object keeps at the end for read."""
+        """Record a read of the attributes of `self` at the end of the function."""
         kept = {place: held for place, held in self.names.items() if len(place) > 1}
         given = NOTHING.union(returned, *kept.values())
         self.hands_on |= any(each.conversion is not None for each in given)
@@ -152,7 +150,7 @@ class _Flow(Effects):
         self._block(statement.body)
 
     def _branches(self, statement: ast.stmt, *blocks: Sequence[ast.stmt]) -> None:
-        """Run the branches. Where only one goes on, what follows stands in it, too."""
+        """Run the branches. If only one of them completes, the code after the statement belongs to its path."""
         before, path, ends, went_on = self.names, self.path, list[Names](), list[int]()
         for number, block in enumerate(blocks):
             self.names, self._is_reached = dict(before), True
@@ -168,7 +166,8 @@ class _Flow(Effects):
         self.path = (*path, (id(statement), went_on[0])) if len(went_on) == 1 < len(blocks) else path
 
     def _forget_what_is_asked_for_its_type(self, test: ast.expr) -> None:
-        """It is an array on one way and a tensor on the other."""
+        """Drop the references of a place whose type is tested: it is an array in one branch and a tensor in the
+        other."""
         for call in walk(test):
             if isinstance(call, ast.Call) and call.args:
                 name, place = last_name(call.func) or "", self.place(call.args[0])
@@ -177,7 +176,7 @@ class _Flow(Effects):
                     self.names[place] = NOTHING
 
     def _loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
-        """Run a loop. What is gone through counts as not empty: else nothing that it binds would ever be bound anew."""
+        """Run a loop. An iterable counts as not empty: else its loop variables would keep their former references."""
         around = self._left
         for number in range(_ROUNDS):
             before = dict(self.names)
@@ -196,7 +195,7 @@ class _Flow(Effects):
         self._block(statement.orelse)
 
     def _joined(self, ends: list[Names]) -> Names:
-        """Return what holds after one of several ways."""
+        """The join of the states of several paths."""
         found: Names = {}
         for place in {place for end in ends for place in end}:
             parts = []
@@ -238,7 +237,7 @@ class _Flow(Effects):
         return self._run_in(frame, prefix)
 
     def _run_in(self, frame: _Frame, prefix: str) -> References:
-        """Run over a function in place of a call, and return what it gives back."""
+        """Run the body of a called function, and return the references of its result."""
         around = self._left, self.scopes, self.callee, self.path
         function, owner = frame.callee
         self._frames.append(frame)
@@ -256,7 +255,7 @@ class _Flow(Effects):
     # Bindings.
 
     def bind(self, target: ast.expr, held: References, value: ast.expr | None) -> None:
-        """Bind a target to what a value holds; None for the value where it stands nowhere by itself."""
+        """Bind a target to references; `value` is the assigned expression, None if there is none."""
         match target:
             case ast.Tuple(parts) | ast.List(parts):
                 has_star = any(isinstance(part, ast.Starred) for part in parts)
@@ -304,13 +303,13 @@ class _Flow(Effects):
         self.write(self._assigned(statement.target), statement.lineno)
 
     def _assigned(self, target: ast.expr) -> References:
-        """Return what `target[...] = value` or `target += value` writes, by an index of any kind."""
+        """The references that `target[...] = value` or `target += value` writes, for any kind of index."""
         if isinstance(target, ast.Subscript) and steps_of_index(target.slice) is None:
             return selected(self.refer(target.value), (f"index({ast.unparse(target.slice)})",))
         return self.refer(target)
 
     def _take(self, target: ast.expr, iterable: ast.expr) -> None:
-        """Bind the target of a loop to what it takes out of what it goes through."""
+        """Bind the target of a loop to the items of its iterable."""
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         called = iterable if isinstance(iterable, ast.Call) else None
         name = last_name(called.func) if called is not None else None
@@ -327,8 +326,7 @@ class _Flow(Effects):
             self.bind(target, self._item_of(iterable), None)
 
     def _item_of(self, iterable: ast.expr) -> References:
-        """Return what a loop takes out of what it goes through. Of what has a name only the items are read, if at
-        all."""
+        """The references of a loop's item. Iterating over a named object reads only its items, if anything."""
         held = self.value(iterable) if self.place(iterable) is None else self.refer(iterable)
         if isinstance(iterable, ast.Call) and last_name(iterable.func) == "range":
             return NOTHING
@@ -356,7 +354,7 @@ def _takes_all(case: ast.match_case) -> bool:
 
 
 def _is_pairwise(statement: ast.Assign) -> bool:
-    """True for `a, b = x, y`, of which each value is looked at with its target."""
+    """True for `a, b = x, y`, where each value is evaluated with its own target."""
     match statement:
         case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)):
             return len(targets) == len(values) and not any(isinstance(each, ast.Starred) for each in targets)
@@ -364,7 +362,7 @@ def _is_pairwise(statement: ast.Assign) -> bool:
 
 
 def _is_container(value: ast.expr | None) -> bool:
-    """True for a list, dict or the like that is made here."""
+    """True for an expression that makes a list, dict or other container."""
     made = (ast.Dict, ast.DictComp, ast.List, ast.Set, ast.ListComp, ast.SetComp)
     return isinstance(value, made) or (isinstance(value, ast.Call) and last_name(value.func) in _MAKING_CONTAINERS)
 

@@ -1,4 +1,4 @@
-"""From a row to the sinks called in it and every argument they convert, whatever is known of it (`tonumpy why`)."""
+"""The sinks called in a row, and all arguments that they convert, for `tonumpy why`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from tonumpy.text.candidates import Site, find_calls, handed_over, is_in_row
 
 
 class Argued(NamedTuple):
-    """An argument, and the function as it is written; `conversion` where it is, or reads as, a tensor.
-
-    `words` say what it is else, and `evidence` what that rests on; `is_converter`: the function is known to convert.
+    """An argument of a sink, and the function as it is written; `conversion` if the value counts as a tensor.
+    `words` describe its value, resting on `evidence`; `is_converter`: the function is known to convert.
     """
 
     site: Site
@@ -35,7 +34,7 @@ class Argued(NamedTuple):
 
 
 def sinks_in(module: Module, names: Names, row: int | None = None) -> list[Site]:
-    """The calls of such functions that span a row, or all; those that `tonumpy check` passes over, too."""
+    """The calls of sinks that span a row, or all of them, including those that `tonumpy check` skips."""
     own = {id(site.call) for site in OwnSinks(module).sites()} if module.sinks else set[int]()
     rows = [row] if row is not None else list(range(1, len(module.source.line_starts) + 1))
     calls = find_calls(module.source, rows, lambda call: id(call) in own or bool(given_away(call, names)))
@@ -43,7 +42,7 @@ def sinks_in(module: Module, names: Names, row: int | None = None) -> list[Site]
 
 
 def infer_known(module: Module, sites: list[Site], names: Names) -> list[Argued]:
-    """The arguments that the sinks of `sites` convert, with what is known of each, in order."""
+    """The arguments that the sinks of `sites` convert, in order, each with its description."""
     observed = observe(module, sites)
     own = OwnSinks(module) if module.sinks else None
     found = []
@@ -74,12 +73,12 @@ def infer_known(module: Module, sites: list[Site], names: Names) -> list[Argued]
 
 
 def _spelt_as_given(call: ast.Call, names: Names) -> list[ast.expr]:
-    """Each once: methods of one name belong to several libraries."""
+    """The arguments that a call may convert, without duplicates: several libraries have methods of one name."""
     return list({id(node): node for node, _ in given_away(call, names)}.values())
 
 
 def _others(site: Site, function: str, consumer: Consumer, seen: Observation, known: list[ast.expr]) -> list[Argued]:
-    """The arguments that are converted if they are tensors, and are of another kind."""
+    """The arguments of converting parameters whose values are no tensors."""
     found = []
     for argument in converting_arguments(site.call, consumer):
         value = value_given(seen.arguments, argument)
@@ -89,7 +88,7 @@ def _others(site: Site, function: str, consumer: Consumer, seen: Observation, kn
 
 
 def told(value: v.Value) -> str:
-    """Return what a value is, for a person."""
+    """A description of a value for users."""
     parts = members(value)
     if len(parts) > 1:
         return "one of: " + "; ".join(dict.fromkeys(map(told, parts)))

@@ -1,7 +1,6 @@
-"""From a conversion, or a call that makes one, to where torch trains on what is made of its array.
-
-By names alone, and in the order of no statement: a name is made of all that is bound to it, and an array comes from a
-conversion where an expression holds one or the other.
+"""Finds where torch trains on values that are computed from a conversion's array.
+By names alone, regardless of the order of statements: a name depends on all values bound to it, and a value comes from
+a conversion if its expression contains the conversion or such a name.
 """
 
 from __future__ import annotations
@@ -22,31 +21,31 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, own_expressions,
 _MAX_PASSES = 8  # over the assignments of one function
 _OF_LOSSES = ("Loss", "Criterion")
 _INTO_TORCH = frozenset("from_numpy tensor as_tensor asarray Tensor FloatTensor DoubleTensor new_tensor".split())
-# What has no gradient to lose: positions, counts, truths.
+# Functions whose results have no gradient to lose: positions, counts, booleans.
 _OF_INTEGERS = frozenset(
     "argmax argmin argsort argwhere nonzero where searchsorted digitize bincount len range shape size ndim dtype device"
     " linear_sum_assignment isnan isfinite any all int bool int64 int32 long".split()
 )
 _FILL = frozenset("append appendleft extend insert".split())
-# Networks that follow another, or are only asked: nothing is to be learnt through them.
+# Networks that follow another or only predict: no gradient passes through them.
 _ASKED_ALONE = re.compile(r"(?:^|_)(?:targets?|targ|teacher|ema|frozen|old|ref|reference)(?:_|\d|$)")
-# Methods of tensors that arrays and numbers have not.
+# Methods of tensors that arrays and numbers lack.
 _OF_TENSORS = frozenset(
     "backward contiguous cpu cuda detach expand expand_as gather log_softmax masked_fill new_tensor permute"
     " requires_grad_ softmax to type_as unsqueeze view".split()
 )
-_RETURNING_TENSORS = ("forward", "training_step")  # what torch trains on, or feeds to the next layer
+_RETURNING_TENSORS = ("forward", "training_step")  # torch trains on their results, or feeds them to the next layer
 _KEEPING = frozenset("save is_tensor isinstance type".split())  # functions of torch that compute nothing
 
 
 class _Names:
-    """The expressions of a function, or of a module's own body, and what its names are made of."""
+    """The values bound to each name of a function or module body, with its calls and returned expressions."""
 
     def __init__(self, scope: Scope) -> None:
         self.parts: dict[str, list[ast.expr]] = {}
         self.returned: list[ast.expr] = []
         self.calls: list[ast.Call] = []
-        self.grad_read: set[str] = set()  # the names of which `.grad` is read
+        self.grad_read: set[str] = set()  # the names whose `.grad` is read
         self.parameters = parameters_of(scope)
         for statement in statements_of(scope.body):
             if isinstance(statement, SCOPES):
@@ -65,20 +64,20 @@ class _Names:
         return made_of(self.parts, nodes)
 
     def back_in_torch(self, nodes: set[int]) -> set[int]:
-        """Return the calls that make tensors of the arrays that come from some nodes."""
+        """The ids of calls that make tensors of arrays that come from some nodes."""
         arrays = self.made_of(nodes)
         return {id(each) for each in self.calls if _brings_back(each, nodes, arrays)}
 
     def trained(self) -> Iterator[tuple[ast.expr, int]]:
-        """Yield what gradients are asked of, and the row: `loss.backward()`, `accelerator.backward(loss)`."""
+        """Yield each loss and its row: `loss.backward()`, `accelerator.backward(loss)`."""
         for call in self.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
                 yield (call.args[0] if call.args else call.func.value), call.lineno
 
 
 def loses_gradient(module: Module, candidate: Candidate) -> int | None:
-    """Return the row of the call of `backward`, or of the `return` of a loss, where that is made of the array of a
-    conversion alone; None where there is none in sight."""
+    """The row of a call of `backward`, or of the `return` of a loss, that depends on the array of a conversion alone;
+    None if there is none."""
     if not _may_train_on_arrays(module.source.text):
         return None
     scopes = candidate.scopes
@@ -106,16 +105,14 @@ def _may_train_on_arrays(text: str) -> bool:
 
 
 def _row_of_training(module: Module, names: _Names, tensors: set[int], arrays: set[int]) -> int | None:
-    """Return the row in which a loss is trained on that is made of these tensors alone."""
+    """The row that trains on a loss made of these tensors alone; None if there is none."""
     rows = (row for loss, row in names.trained() if _is_made_alone(module, names, loss, tensors, arrays))
     return next(rows, None) if tensors else None
 
 
 def _is_made_alone(module: Module, names: _Names, value: ast.expr, tensors: set[int], arrays: set[int]) -> bool:
-    """True if a value is made of the tensors that some arrays have become, and nothing else in it may have a gradient.
-
-    Not where one of them is what is learnt: an input that is attacked, weights that are updated by hand or by an
-    optimizer.
+    """True if a value is made of tensors that come from some arrays, and nothing else in it may have a gradient.
+    False if such a tensor is itself optimized: an attacked input, or weights updated by hand or by an optimizer.
     """
     made = names.made_of(tensors)
     if not holds(value, tensors, made) or not names.grad_read.isdisjoint(made):
@@ -127,8 +124,8 @@ def _is_made_alone(module: Module, names: _Names, value: ast.expr, tensors: set[
 
 
 def _roots(module: Module, names: _Names, value: ast.expr, nodes: set[int]) -> Iterator[ast.Name | ast.Call]:
-    """Yield the names that a value is made of and that the function does not bind, and the calls that may learn; what
-    is in the nodes is not gone into."""
+    """Yield the free names that a value is made of, and the calls that may have parameters, without entering
+    `nodes`."""
     waiting: list[ast.AST] = [value]
     seen: set[str] = set()
     while waiting:
@@ -149,7 +146,8 @@ def _roots(module: Module, names: _Names, value: ast.expr, nodes: set[int]) -> I
 
 
 def _calls_learner(module: Module, names: _Names, call: ast.Call) -> bool:
-    """True if a call makes what requires grad, or calls what a name holds, or a function of the module."""
+    """True if a call makes a tensor that requires grad, or calls a variable, another call's result or a function of the
+    module; losses aside."""
     function = call.func
     if f"def {last_name(function)}(" in module.source.text:
         return True
@@ -162,7 +160,8 @@ def _calls_learner(module: Module, names: _Names, call: ast.Call) -> bool:
 
 
 def _may_learn(module: Module, names: _Names, root: ast.Name | ast.Call) -> bool:
-    """False for what is imported or defined, and what is called a label. A parameter hides what the module binds."""
+    """False for a name that is imported, defined, or named like a label or loader. A parameter shadows the module's
+    binding."""
     if isinstance(root, ast.Call):
         return True
     bound = module.names.bindings.get(root.id)
@@ -173,7 +172,7 @@ def _may_learn(module: Module, names: _Names, root: ast.Name | ast.Call) -> bool
 
 
 def _learnt(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield what a call asks gradients of, or gives to an optimizer: `torch.autograd.grad(loss, w)`, `Adam([w])`."""
+    """Yield the tensors that a call optimizes or takes gradients for: `torch.autograd.grad(loss, w)`, `Adam([w])`."""
     name = last_name(call.func) or ""
     if name in ("grad", "backward"):
         yield from (each.value for each in call.keywords if each.arg == "inputs")
@@ -183,7 +182,7 @@ def _learnt(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _is_of_target(made_by: ast.expr) -> bool:
-    """True if a network that is only asked gives it: `self.target_net(x)[0].detach()`."""
+    """True for the result of a network that only predicts: `self.target_net(x)[0].detach()`."""
     node, called = made_by, ""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         if isinstance(node, ast.Call):
@@ -193,7 +192,7 @@ def _is_of_target(made_by: ast.expr) -> bool:
 
 
 def _is_loss_called(function: ast.expr) -> bool:
-    """True for `criterion(...)`, `self.loss(...)`: it has nothing to learn, most often."""
+    """True for `criterion(...)` and `self.loss(...)`, which mostly have no parameters."""
     name = (read_name(function) or "").removeprefix("self.").lower()
     return "loss" in name or "criterion" in name
 
@@ -203,8 +202,8 @@ def _makes_loss(node: ast.expr) -> bool:
 
 
 def used_by_torch(module: Module, node: ast.AST, scopes: tuple[Scope, ...]) -> int | None:
-    """Return the line where torch uses what a call, or an operator, gives, so that a conversion would cut the gradient
-    there; None where none is in sight."""
+    """The line where torch uses the result of a call or operator, whose gradient a conversion would cut; None if there
+    is none."""
     if isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
         return None  # positions and counts have no gradient to lose
     names, nodes = module.derived(_Names, scopes[-1]), {id(node)}
@@ -241,7 +240,7 @@ def _is_use(module: Module, call: ast.Call, nodes: set[int], names: set[str]) ->
 
 
 def _callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[_Names, ast.Call]]:
-    """Yield the calls in the module of what is called as a function is, with the names of what they stand in."""
+    """Yield the calls in the module by a function's name, each with the names of its own function."""
     name = getattr(scopes[-1], "name", "")
     rows = module.source.rows_with_name(name) if name else []
     for site in find_calls(module.source, rows, lambda call: last_name(call.func) == name):
@@ -252,12 +251,12 @@ def _callers_of(module: Module, scopes: tuple[Scope, ...]) -> Iterator[tuple[_Na
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     match statement:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method), [*_, last])) if method in _FILL:
-            yield name, last  # `parts.append(x)`: the list is made of it, too
+            yield name, last  # `parts.append(x)`: the list depends on `x` too
     yield from ((each.target.id, each.value) for each in stores_of(statement) if isinstance(each.target, ast.Name))
 
 
 def made_of(parts: dict[str, list[ast.expr]], nodes: set[int]) -> set[str]:
-    """Return the names that are bound to what holds one of the nodes, or one of these names again."""
+    """The names that are bound to a value with one of the nodes in it, or with another of these names."""
     found: set[str] = set()
     for _ in range(_MAX_PASSES):
         left = ((name, values) for name, values in parts.items() if name not in found)
@@ -269,7 +268,7 @@ def made_of(parts: dict[str, list[ast.expr]], nodes: set[int]) -> set[str]:
 
 
 def holds(value: ast.AST, nodes: set[int], names: Collection[str]) -> bool:
-    """True if a value is made of a node, or of a name or path: not by a comparison, as an index, or by what gives
+    """True if a value depends on a node, name or path other than by a comparison, an index or a function that returns
     integers."""
     waiting = [value]
     while waiting:
@@ -281,7 +280,7 @@ def holds(value: ast.AST, nodes: set[int], names: Collection[str]) -> bool:
 
 
 def _parts_that_make(node: ast.AST) -> list[ast.AST]:
-    """Return the parts that a value is made of."""
+    """The parts of an expression that its value depends on, by that rule."""
     if isinstance(node, ast.Subscript):
         return [node.value]
     if isinstance(node, ast.Call) and last_name(node.func) in _OF_INTEGERS:
@@ -292,7 +291,7 @@ def _parts_that_make(node: ast.AST) -> list[ast.AST]:
 
 
 def _brings_back(call: ast.Call, nodes: set[int], names: Collection[str]) -> bool:
-    """True if a call makes a tensor of what holds a node or a name."""
+    """True if a call makes a tensor of a value that depends on a node or name."""
     if last_name(call.func) not in _INTO_TORCH or not call.args or not holds(call.args[0], nodes, names):
         return False
     dtypes = [last_name(keyword.value) for keyword in call.keywords if keyword.arg == "dtype"]

@@ -1,6 +1,5 @@
-"""Memory as a path of steps (`x[0]`, each item of `batches`, `model.weight`), what refers to it, and what overlaps.
-
-What is not plainly the same memory, or a part of it, is taken for other memory, of which nothing is said.
+"""Memory as a path of steps (`x[0]`, each item of `batches`, `model.weight`), references to it, and overlaps.
+Memory that is not plainly the same, or a part of it, counts as different, and nothing is reported of it.
 """
 
 from __future__ import annotations
@@ -9,19 +8,19 @@ import ast
 from typing import Literal, NamedTuple
 
 Side = Literal["array", "tensor"]
-Path = tuple[tuple[int, int], ...]  # the branches around a statement: a test, and which of its outcomes leads there
+Path = tuple[tuple[int, int], ...]  # the branches around a statement: id of the test, number of the branch
 # `.name` is an attribute, `['name']` a key: each leads to another object. All others are parts and views: `view(-1)`.
 Step = str | int
 Memory = tuple[Step, ...]  # the first is the name
 
-PARAMETERS = ".parameters()"  # all that an optimizer writes
-NEW = "new "  # begins the name of memory that is made here
-_MAX_STEPS = 6  # what is selected further in counts as the whole of it
+PARAMETERS = ".parameters()"  # all memory that an optimizer writes
+NEW = "new "  # prefix of the names of new memory
+_MAX_STEPS = 6  # deeper parts count as the whole
 
 
 class Overwritten(NamedTuple):
-    """Where shared memory is written, and where it is read then; `kept_in` names the attribute where it is kept.
-    `comes_round`: a loop brings the flow from the conversion back to the write."""
+    """The row where shared memory is written, and the row where it is read after; `kept_in` names the attribute that
+    keeps it. `comes_round`: a loop leads from the conversion back to the write."""
 
     write: int
     read: int
@@ -30,15 +29,16 @@ class Overwritten(NamedTuple):
 
 
 class Sharing(NamedTuple):
-    """For the call of each conversion: a write to the tensor that shows in the array, and one to the array that shows
-    in the tensor, whichever of the two was there first."""
+    """For the call of each conversion: a write to the tensor that shows in the array (`of_tensors`), and one to the
+    array that shows in the tensor (`of_arrays`), whichever of the two was there first."""
 
     of_tensors: dict[ast.Call, Overwritten]
     of_arrays: dict[ast.Call, Overwritten]
 
 
 class Write(NamedTuple):
-    """A write: its row, the branches around it, the memory, and the conversion and side of what it is written by."""
+    """A write: its row, the branches around it, the memory, and the conversion and side of the reference that is
+    written."""
 
     row: int
     path: Path
@@ -48,10 +48,9 @@ class Write(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Memory that a name may refer to, and the conversion by which it does; None where it holds what was there first.
-
-    `side`: what the conversion has made; None where there was none, and it is the other of the two.
-    `path`: the branches around the conversion. `written`: how the memory was written since through the other side.
+    """Memory that a name may refer to, and the conversion that made the reference; None for the original object.
+    `side`: the conversion's result, array or tensor; None for the original, which is the other of the two. `path`: the
+    branches around the conversion. `written`: the last write to the memory through the other side.
     """
 
     memory: Memory
@@ -61,7 +60,7 @@ class Reference(NamedTuple):
     written: Write | None = None
 
     def converted(self, conversion: ast.Call, side: Side, path: Path) -> Reference | None:
-        """Return what a conversion makes of it; None where that is new memory."""
+        """The reference to the result of a conversion; None if the result is new memory."""
         if side == "tensor" and self.side is not None:
             return Reference(self.memory) if self.side == "array" else self
         return None if self.side == "array" else Reference(self.memory, conversion, side, path)
@@ -77,7 +76,7 @@ def is_member(step: Step) -> bool:
 
 
 def is_whole_item(step: Step) -> bool:
-    """True for one item, all of it: by its number, or of a loop."""
+    """True for a step to one whole item: by its number, or in a loop."""
     return isinstance(step, int) or step.startswith("item ")
 
 
@@ -90,19 +89,19 @@ def is_new(memory: Memory) -> bool:
 
 
 def overlap(one: Memory, other: Memory) -> bool:
-    """True if one is the other, or a part of it."""
+    """True if one is a part of the other, or the same."""
     short, long = sorted((one, other), key=len)
     return long[: len(short)] == short and not any(map(is_member, long[len(short) :]))
 
 
 def are_apart(one: Path, other: Path) -> bool:
-    """True if different outcomes of one test lead to both, so that no run that nothing else decides comes to both."""
+    """True if two statements are in different branches of one test, so that one pass does not reach both."""
     length = min(len(one), len(other))
     return one[:length] != other[:length]
 
 
 def selected(references: References, steps: tuple[Step, ...]) -> References:
-    """Return a part of what they refer to; another part's writes do not concern it."""
+    """References to a part of the memory; only writes that overlap the part are kept."""
     found = set()
     for each in references:
         memory = (*each.memory, *steps)[:_MAX_STEPS]
@@ -112,7 +111,7 @@ def selected(references: References, steps: tuple[Step, ...]) -> References:
 
 
 def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
-    """Return the steps of `[index]` where that is a view or a key; None for any other index, which may copy."""
+    """The steps of `[index]` if it is a view or a key; None for any other index, which may copy."""
     match index:
         case ast.Tuple(parts):
             steps = [steps_of_index(part) for part in parts]
@@ -131,10 +130,10 @@ def steps_of_index(index: ast.expr) -> tuple[Step, ...] | None:
 
 
 def after(write: Write, reference: Reference) -> Reference:
-    """Return a reference as it is after a write."""
+    """A reference after a write."""
     if reference.side == write.side or not overlap(reference.memory, write.memory):
         return reference
-    # A number out of an array is changed by no write to that.
+    # A number taken from an array does not change with the array.
     may_be_number = reference.side is None and write.side == "tensor"
     if may_be_number and any(map(is_whole_item, reference.memory[len(write.memory) :])):
         return reference

@@ -1,4 +1,4 @@
-"""What calls do to the memory that names refer to: torch's, NumPy's, an optimizer's, those of containers."""
+"""Effects of calls on the memory that names refer to: calls of torch, NumPy, optimizers and containers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tonumpy.engine.knowledge import torch_api
 from tonumpy.engine.names.bindings import arguments_of
 from tonumpy.text.names import is_cpu_literal, last_name, path_of
 
-# Methods and functions that give another view of the same memory, or of a copy where there can be none.
+# Methods and functions that return a view of the same memory, or a copy where no view is possible.
 _VIEWS = frozenset(
     "view view_as reshape ravel squeeze unsqueeze transpose t swapaxes permute movedim expand expand_as narrow select"
     " unfold diagonal unbind chunk split pin_memory requires_grad_ detach_".split()
@@ -37,20 +37,21 @@ _PASSING = frozenset("list tuple set dict reversed enumerate zip iter next sorte
 _PASSING_OF_LIBRARIES = frozenset("from_numpy as_tensor asarray asanyarray".split())
 _FILLING = frozenset("copy_ fill_ zero_ normal_ uniform_ random_ exponential_ bernoulli_".split())
 _LIBRARIES = ("torch", "np", "numpy")
-_OF_NUMPY = frozenset("copyto place putmask put_along_axis fill_diagonal".split())  # write their first argument
+_OF_NUMPY = frozenset("copyto place putmask put_along_axis fill_diagonal".split())  # they write their first argument
 _METHODS_OF_ARRAYS = frozenset("sort fill put partition".split())
 _OPTIMIZER = r"(?i)(^|[._])opt(im|imizer)?s?(_|$|\d)|optim"
 
 
 class Effects(Aliases):
-    """What calls do there."""
+    """The state of a run with the effects of calls."""
 
     def follow(self, call: ast.Call) -> References | None:
-        """Run over a function of the module in place of a call; None where it is not followed."""
+        """Run the called function of the module, and return the references of its result; None if it is not
+        followed."""
         raise NotImplementedError
 
     def call(self, call: ast.Call) -> References:
-        """Return what a call gives, once it has had its effect."""
+        """The references of a call's result, after its effects."""
         side = self.sought.conversions.get(call)
         if side is not None:
             return self._convert(call, side)
@@ -122,7 +123,7 @@ class Effects(Aliases):
         return base if is_to_host else NOTHING
 
     def _written(self, call: ast.Call, function: ast.Attribute) -> References:
-        """Write what a method is called on: `x.zero_()`, `array.sort()`."""
+        """Record the write of a method to its receiver: `x.zero_()`, `array.sort()`."""
         references = self.refer(function.value)
         self._arguments(call)
         written = references
@@ -133,14 +134,14 @@ class Effects(Aliases):
         return references
 
     def _is_array(self, reference: Reference) -> bool:
-        """True for what a conversion made an array, and what one has made a tensor of."""
+        """True for an array that a conversion made, or of which one made a tensor."""
         if reference.side is not None:
             return reference.side == "array"
         root = reference.memory[0]
         return any(each.side == "tensor" and each.memory[0] == root for held in self.names.values() for each in held)
 
     def _write_given(self, call: ast.Call, given: list[References]) -> None:
-        """Write what a function writes that is known by its name."""
+        """Record the writes of a function that is known by its name."""
         name, owner = last_name(call.func) or "", (path_of(call.func) or "").rpartition(".")[0]
         written = [held for each, held in zip(call.keywords, given[len(call.args) :], strict=True) if each.arg == "out"]
         if call.args and self.place(call.args[0]) not in self.containers and _writes_first(name, owner):
@@ -152,8 +153,8 @@ class Effects(Aliases):
             self._write_tensors(lambda memory: any(memory[: len(each)] == each for each in modules), call.lineno)
 
     def _steps(self, call: ast.Call) -> bool:
-        """Write the parameters that an optimizer is known to have been given; those of all models, if none is. False
-        unless that is what a call does: `optimizer.step()`, `scaler.step(optimizer)`."""
+        """Record the write of `optimizer.step()` or `scaler.step(optimizer)` to the optimizer's parameters, or those of
+        all models if these are unknown. False for any other call."""
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
             return False
         optimizers = [each for each in (call.func.value, *call.args) if re.search(_OPTIMIZER, path_of(each) or "")]
@@ -169,7 +170,7 @@ class Effects(Aliases):
         return bool(optimizers)
 
     def _write_tensors(self, is_written: Callable[[Memory], bool], row: int) -> None:
-        """Write the tensors of which a name holds the memory, or an array that shares it."""
+        """Record a write to the tensors whose memory a name refers to, directly or through an array."""
         memories = {each.memory for held in self.names.values() for each in held}
         self.write(frozenset(Reference(memory) for memory in memories if is_written(memory)), row)
 
@@ -182,7 +183,7 @@ def _writes_first(name: str, owner: str) -> bool:
 
 
 def _writes_itself(method: str) -> bool:
-    """True for a method of tensors that writes its tensor: `zero_`."""
+    """True for a tensor method that writes its receiver: `zero_`."""
     if not method.endswith("_") or method.endswith("__") or method in ("requires_grad_", "detach_"):
         return False
     operator = torch_api.tensor_method(method)
@@ -190,6 +191,6 @@ def _writes_itself(method: str) -> bool:
 
 
 def _is_optimizer(call: ast.Call) -> bool:
-    """True for what makes an optimizer of parameters: `torch.optim.SGD(net.parameters())`, `get_optimizer(...)`."""
+    """True for a call that makes an optimizer of parameters: `torch.optim.SGD(net.parameters())`."""
     has_name = re.search(_OPTIMIZER, path_of(call.func) or "") is not None or (last_name(call.func) or "")[:1].isupper()
     return has_name and any(isinstance(each, ast.Call) and last_name(each.func) in _OF_MODULES for each in call.args)

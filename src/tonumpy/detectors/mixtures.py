@@ -1,7 +1,6 @@
-"""From an operation and observed values to the implicit conversion in it: only if an array and a tensor surely meet.
-
-What each does was measured (tests/operator_table.py). NumPy leaves `array - tensor` to the tensor, and torch refuses
-it; `tensor - array` torch leaves to NumPy, which converts the tensor.
+"""The implicit conversions in operations in which an array and a tensor surely meet.
+The effect of each was measured (tests/operator_table.py). NumPy leaves `array - tensor` to the tensor, and torch
+refuses it; torch leaves `tensor - array` to NumPy, which converts the tensor.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from tonumpy.text.syntax import indices_of
 
 KIND = "operations"
 
-# Far less again than for an argument: both sides must be known.
+# Far fewer than for arguments: both sides must be known.
 
 
 class _Mixed(NamedTuple):
-    """The tensor of an operation, and what is done with it."""
+    """The tensor of an operation, and the kind of the operation."""
 
     kind: MixtureKind
     node: ast.expr
@@ -37,7 +36,7 @@ class _Mixed(NamedTuple):
 
 
 def find(search: Search) -> list[Mixture]:
-    """The conversions that are at risk, if only without habits, in the order of the sites."""
+    """The conversions at risk, with or without habits, in the order of the sites."""
     module = search.module
     if not (sites := find_operations(module.source, search.risks)):
         return []
@@ -52,7 +51,7 @@ def find(search: Search) -> list[Mixture]:
                 used = used_by_torch(module, site.node, site.scopes)
                 found[id(site.node)] = site.node, replace(conversion, back_in_torch=used)
                 break
-    # `(tensor - array) < other` is not reached where the first of the two raises.
+    # `(tensor - array) < other` is not reached if its first operand raises.
     return [each for node, each in found.values() if not any(id(part) in found for part in ast.iter_child_nodes(node))]
 
 
@@ -61,7 +60,7 @@ def _conversions(site: OperationSite, seen: Observation) -> Iterator[Mixture]:
         facts = facts_of(value)
         if facts is None or facts.certainty == "possible" or not facts.is_sole:
             continue
-        if kind in ("index", "equality"):  # these two ask for the device alone
+        if kind in ("index", "equality"):  # these two depend on the device alone
             facts = facts._replace(requires_grad=False, param_taint=False, dtype=None, layout=None, bit=None)
             if kind == "index" and isinstance(value, v.Tensor) and (value.is_number or value.is_item):
                 continue
@@ -79,7 +78,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
     if operands.key is not None:
         index = right if operands.right is None else others[0]
         if v.is_text(index):
-            return  # neither arrays nor tensors have such places: a table has, or a dict
+            return  # arrays and tensors have no string index: it is a table or a dict
         dimensions = dimensions_of(left)
         if dimensions is not None:
             yield from _of_index(operands.key, index)
@@ -98,7 +97,7 @@ def _mixed(site: OperationSite, seen: Observation) -> Iterator[_Mixed]:
 
 
 def _is_tensor(value: v.Value) -> bool:
-    """Or what reads as one: a module has made it, or it has been moved."""
+    """True for a tensor, or an unknown value that a module made or that was moved."""
     return isinstance(value, v.Tensor) or (
         isinstance(value, v.Unknown) and (bool(value.device_taint) or value.param_taint)
     )
@@ -116,7 +115,7 @@ def mixture_of(node: ast.expr | ast.AugAssign, *, is_array_first: bool) -> Mixtu
 
 
 def _of_index(node: ast.expr, index: v.Value) -> Iterator[_Mixed]:
-    """Not a tensor that has no dimensions, which Python takes for a number."""
+    """The tensors in an index, without those without dimensions, which Python converts to a number."""
     values = (index.items or ()) if isinstance(index, v.Sequence) and isinstance(node, ast.Tuple) else (index,)
     for part, value in zip(indices_of(node), values, strict=False):
         if isinstance(value, v.Tensor) and value.dimensions != 0:
@@ -124,14 +123,14 @@ def _of_index(node: ast.expr, index: v.Value) -> Iterator[_Mixed]:
 
 
 def takes_array(index: v.Value) -> bool:
-    """True if what is put there is surely made an array: not into a single place, where what `float(tensor)` gives
-    goes."""
+    """True if an assigned value is surely converted to an array: not for a single element, which takes
+    `float(tensor)`."""
     parts = index.items if isinstance(index, v.Sequence) and index.items else (index,)
     return any((isinstance(part, v.NonTensor) and part.what == "slice") or _selects(part) for part in parts)
 
 
 def _selects(part: v.Value) -> bool:
-    """True if a part of an index stands for several places: an array, a mask, `...`."""
+    """True if a part of an index selects several elements: an array, a mask, `...`."""
     if isinstance(part, (v.Sequence, v.Tensor)):
         return not isinstance(part, v.Tensor) or not (part.is_number or part.is_item)
     if isinstance(part, v.Constant):

@@ -18,12 +18,12 @@ from tonumpy.text.syntax import nodes_by_class
 _CLASSES = (ast.Call, ast.Compare, ast.Subscript, ast.SetComp, ast.BinOp)
 _STATEMENTS = (ast.AugAssign, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
 _ANNOTATED = re.compile(r"(\w+)[ \t]*:[ \t\"']*(?:Optional\[)?(?:\w+\.)?ndarray")
-# What is no array, and is found very often.
+# Methods whose result is no array, and that are very frequent.
 _REDUCED = frozenset("max mean min sum item tolist".split())
 
 
 class Arrays(NamedTuple):
-    """The spelling of arrays: variables and attributes that are given some anywhere, and what NumPy is called."""
+    """The names of arrays: variables and attributes that are assigned arrays anywhere, and the names of NumPy."""
 
     names: frozenset[str]
     attributes: frozenset[str]
@@ -37,7 +37,7 @@ class Nodes:
         self._source = source
 
     def of(self, *classes: type[ast.AST]) -> list[Any]:
-        """Return the nodes of some classes."""
+        """The nodes of some classes."""
         return [node for each in classes for node in self._by_class[each]]
 
     @cached_property
@@ -46,7 +46,7 @@ class Nodes:
 
     @cached_property
     def given(self) -> dict[str, list[ast.expr]]:
-        """What assignments give names and attributes, by the last part of these."""
+        """The values that assignments store in names and attributes, by the last part of the target."""
         found: dict[str, list[ast.expr]] = {}
         for statement in self.of(ast.Assign, ast.AnnAssign):
             for store in stores_of(statement):
@@ -55,8 +55,8 @@ class Nodes:
 
     @cached_property
     def imported(self) -> Names:
-        """What the module imports of consumers, or of modules that hold them, anywhere. A name that is imported in one
-        function may be another's in the next: what is called tells them apart in the end."""
+        """The full names of consumers, or of their modules, that the module imports anywhere, by local name. A local
+        name may differ between functions: the called value decides later."""
         bound = (each for statement in self.of(ast.Import, ast.ImportFrom) for each in imports_of(statement))
         return {
             name: imported.full_name
@@ -66,12 +66,12 @@ class Nodes:
 
     @cached_property
     def arrays(self) -> Arrays:
-        """The names that are given what a line makes by NumPy or `.numpy()`, or that are annotated as arrays."""
+        """The names that are assigned on a line with a call of NumPy or `.numpy()`, or annotated as arrays."""
         source = self._source
         imported = (pair for statement in self.of(ast.Import) for pair in imports_of(statement))
         modules = {name for name, each in imported if each.full_name == "numpy"}
         rows = {row for word in (CANDIDATE, *(f"{each}." for each in modules)) for row in source.rows_with(word)}
-        annotated = map(source.line, set(source.rows_with("ndarray")))  # a search of the whole text takes far longer
+        annotated = map(source.line, set(source.rows_with("ndarray")))  # searching the whole text takes far longer
         names = {name for line in annotated for name in _ANNOTATED.findall(line)}
         assigned = self.of(ast.Assign, ast.AnnAssign) if rows else ()
         targets = [target for each in assigned if _makes_array(each, rows) for target in _targets(each)]
@@ -81,7 +81,7 @@ class Nodes:
 
 
 def _makes_array(statement: ast.Assign | ast.AnnAssign, rows: set[int]) -> bool:
-    """True if an assignment stands in one of some rows, and reduces nothing to a number."""
+    """True if an assignment is in one of the rows, and its value is not reduced to a number."""
     value = statement.value
     if value is None or rows.isdisjoint(range(statement.lineno, (value.end_lineno or 0) + 1)):
         return False

@@ -1,6 +1,5 @@
-"""From a module to the results that other libraries get from functions they call, and convert to arrays.
-
-An optimizer works with tensors, and raises for one that requires grad or is on an accelerator.
+"""Finds the results of functions that other libraries call and convert to arrays.
+An optimizer accepts tensors, but raises for one that requires grad or is on an accelerator.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from tonumpy.text.syntax import FUNCTIONS, statements_of
 
 
 def find_given(module: Module, risks: PossibleTensors) -> list[Site | ReturnSite]:
-    """Return what may give a tensor to a function of another library, to SciPy as a result, or to a sink of the
-    settings."""
+    """The sites that may pass a tensor to a function of another library, return one to SciPy, or pass one to a sink of
+    the settings."""
     source = module.source
     found: list[Site | ReturnSite] = [*find_consumers(source, risks), *find_objectives(source, risks)]
     if not module.sinks:
@@ -34,7 +33,7 @@ def find_given(module: Module, risks: PossibleTensors) -> list[Site | ReturnSite
 
 
 def find_objectives(source: Source, risks: PossibleTensors) -> list[ReturnSite]:
-    """The `return` statements of such functions."""
+    """The `return` statements of functions that libraries call."""
     if not any(map(source.text.__contains__, WORDS)):
         return []
     names = risks.nodes.imported
@@ -50,7 +49,7 @@ def find_objectives(source: Source, risks: PossibleTensors) -> list[ReturnSite]:
 
 
 def _returned_to_libraries(source: Source, calls: list[ast.Call], names: Names) -> dict[ast.Return, str]:
-    """The statements that give something back to a library, with the full name of what calls their function."""
+    """The `return` statements whose function a library calls, with the full name of the library's function."""
     called = {node: name for node in calls if (name := _called(node, names))}
     found: dict[ast.Return, str] = {}
     for site in candidates.find_calls(source, sorted({node.lineno for node in called}), called.__contains__):
@@ -61,7 +60,7 @@ def _returned_to_libraries(source: Source, calls: list[ast.Call], names: Names) 
 
 
 def _called(call: ast.Call, names: Names) -> str:
-    """The full name of what is called, if it calls what it is given."""
+    """The full name of the called function, if it calls its argument; else ""."""
     root, dot, rest = (path_of(call.func) or "").partition(".")
     name = f"{names[root]}{dot}{rest}" if root in names else ""
     return name if caller_of(name) is not None else ""
@@ -81,7 +80,8 @@ def _handed(site: Site, called: str) -> Iterator[ast.FunctionDef | ast.AsyncFunc
 
 
 def _returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.Return]:
-    """None of a function that looks at another parameter than what is optimised, by which it may serve others too."""
+    """The `return` statements of a function; none if it tests other parameters than the first, as other callers may use
+    it then."""
     names = parameter_names(function.args)
     others = frozenset(names[2 if names[:1] == ["self"] else 1 :])
     statements = list(statements_of(function.body))

@@ -1,6 +1,5 @@
-"""From a source to the operators, indices and assignments in which an array and a tensor may meet.
-
-The spelling rules out most of them: one side is a name that is given what NumPy makes, or such a call itself.
+"""Finds the operators, indices and assignments in which an array and a tensor may meet.
+The spelling rules out most of them: one side must be a name that is assigned an array, or a call of NumPy.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from tonumpy.text.syntax import FUNCTIONS, indices_of, walk
 
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _COMPARISONS = (*ORDER, ast.Eq, ast.NotEq)
-# Methods and attributes of arrays that give numbers, most often.
+# Methods and attributes of arrays that mostly return numbers.
 _OF_NUMBERS = frozenset("all any dtype item max mean min ndim shape size std sum".split())
 _KINDS = (ast.BinOp, ast.Compare, ast.Subscript, ast.AugAssign)
 
 
 class Operands(NamedTuple):
-    """`left + right`, or `left[key]` and `left[key] = right`; what is not there is None."""
+    """The operands of `left + right`, `left[key]` or `left[key] = right`; None for a missing one."""
 
     left: ast.expr
     right: ast.expr | None
@@ -38,7 +37,7 @@ class Operands(NamedTuple):
 
 
 def find_operations(source: Source, risks: PossibleTensors) -> list[OperationSite]:
-    """The operations in which an array and a tensor may meet: any tensor, or one at risk where others are taken."""
+    """The operations in which an array may meet a tensor: any tensor, or one at risk if others are accepted."""
     arrays = risks.nodes.arrays
     if not any(arrays) and CANDIDATE not in source.text:
         return []
@@ -51,7 +50,7 @@ def find_operations(source: Source, risks: PossibleTensors) -> list[OperationSit
 
 
 def _has_array(node: Any, arrays: Arrays) -> bool:  # noqa: ANN401 -- of one of the kinds
-    """True if an operand reads as an array, by its spelling; of a store, whose value is its statement's, always."""
+    """True if an operand is spelt like an array; always True for a store, whose value is in its statement."""
     match node:
         case ast.BinOp(left, _, right) | ast.AugAssign(left, _, right) | ast.Compare(left, _, [right]):
             return _reads_as_array(left, arrays) or _reads_as_array(right, arrays)
@@ -61,7 +60,7 @@ def _has_array(node: Any, arrays: Arrays) -> bool:  # noqa: ANN401 -- of one of 
 
 
 def _may_always_raise(site: OperationSite) -> bool:
-    """True if an array and a tensor raise here in either order, or in this one, whatever the tensor is like."""
+    """True if an array and a tensor raise here in one order at least, for every tensor."""
     node = site.node
     if isinstance(node, ast.Compare):
         return not isinstance(node.ops[0], ast.Eq)
@@ -71,7 +70,7 @@ def _may_always_raise(site: OperationSite) -> bool:
 
 
 def operands_of(node: ast.expr | ast.AugAssign, statement: ast.stmt) -> Operands | None:
-    """None where it is no operation of two."""
+    """The operands of a node; None if it is no binary operation."""
     if isinstance(node, ast.BinOp):
         return Operands(node.left, node.right)
     if isinstance(node, ast.AugAssign):
@@ -90,7 +89,7 @@ def _is_of_two(node: ast.AST) -> bool:
 
 
 def _may_mix(site: OperationSite, arrays: Arrays, risks: PossibleTensors) -> bool:
-    """True if one side reads as an array, and the other may be a tensor."""
+    """True if one side is spelt like an array, and the other may be a tensor."""
     operands = operands_of(site.node, site.statement)
     if operands is None:
         return False
@@ -112,7 +111,7 @@ def _may_mix(site: OperationSite, arrays: Arrays, risks: PossibleTensors) -> boo
 
 
 def _is_array_here(scope: ast.AST, arrays: Arrays, risks: PossibleTensors, name: str) -> bool:
-    """False for the name of an array elsewhere, to which the scope at hand gives nothing of NumPy's."""
+    """False for a name that is an array in other scopes, but is assigned nothing of NumPy's in this one."""
     if isinstance(scope, FUNCTIONS) and name in parameter_names(scope.args):
         return True
     given, words = risks.given_in(name, scope), arrays.names | arrays.modules
@@ -125,7 +124,7 @@ def _is_array_here(scope: ast.AST, arrays: Arrays, risks: PossibleTensors, name:
 
 
 def _reads_as_array(node: Any, arrays: Arrays, is_given: Callable[[str], bool] = bool) -> bool:  # noqa: ANN401
-    is_made = False  # by a call: `np.pi` is a number
+    is_made = False  # the result of a call: `np.pi` is a number
     while True:
         kind = node.__class__  # as isinstance, which is a call for each
         if kind is ast.Name:

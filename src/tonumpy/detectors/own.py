@@ -1,4 +1,4 @@
-"""From the sinks in the settings to their calls in a module, by its own names."""
+"""Finds the calls of the settings' sinks in a module, by its own names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CALL = re.compile(r"(?<![\w.])((?:\w+[ \t]*\.[ \t]*)*\w+)[ \t]*\(")
 
 
 class OwnSinks:
-    """The sinks of one module's settings, by every name that they are called by."""
+    """The sinks of one module's settings, resolved by every name they have in the module."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -27,7 +27,7 @@ class OwnSinks:
         self._known: dict[str, Consumer | None] = {}
 
     def sites(self) -> list[Site]:
-        """Return the calls that may convert."""
+        """The calls of sinks in the module."""
         source = self._module.source
         called = [(re.sub(r"\s", "", match[1]), match.start()) for match in _CALL.finditer(source.text)]
         rows = sorted({source.position_at(start).row for path, start in called if self._meant(path) is not None})
@@ -46,7 +46,7 @@ class OwnSinks:
 
 
 def _is_given(site: Site) -> bool:
-    """True if what is called is a parameter, which has the name of an import elsewhere in the module."""
+    """True if the called name is a parameter that shadows an import of the module."""
     root = (path_of(site.call.func) or "").partition(".")[0]
     return any(root in parameter_names(scope.args) for scope in site.scopes if isinstance(scope, FUNCTIONS))
 

@@ -1,7 +1,6 @@
-"""Tells whether an expression may hold a tensor at risk: only where it may is anything inferred.
-
-An expression is followed backwards through the variables, attributes, calls and returns of its module by their names,
-without regard to order, branches or objects, so that too much is let through rather than too little.
+"""Whether an expression may hold a tensor at risk: inference runs only if it may.
+The search goes backwards through the variables, attributes, calls and returns of the module by name, regardless of
+order, branches and objects, so that it over-approximates.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tonumpy.text.source import Source
 from tonumpy.text.syntax import FUNCTIONS, SCOPES, children_of, statements_of, walk
 
 _Scopes = tuple[ast.AST, ...]
-_Step = tuple[ast.expr, _Scopes]  # an expression, and the scopes that it stands in
+_Step = tuple[ast.expr, _Scopes]  # an expression, and its enclosing scopes
 
 _PLAIN_ATTRIBUTES = frozenset("shape dtype ndim size device name requires_grad".split())
 _PLAIN_CALLS = frozenset(
@@ -51,7 +50,7 @@ _FORMS = tuple(word.strip(".(") for word in LACKED_BY_NUMPY)
 
 
 class _Scope:
-    """The bindings of a module, class or function: parameters, imports, and what its variables are given."""
+    """The bindings of a module, class or function: parameters, imports, and the values of its variables."""
 
     def __init__(self, node: ast.AST) -> None:
         self.parameters: dict[str, ast.arg] = {}
@@ -93,7 +92,7 @@ class _Scope:
                     self._store(store.target, store.value)
 
     def _store(self, target: ast.expr, value: ast.expr) -> None:
-        """A value goes into a name, and into each object on the way to an attribute or an item."""
+        """Record a store into a name, or into each object on the path to an attribute or item."""
         if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and not is_false(value):
             value = target
         while isinstance(target, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
@@ -104,13 +103,13 @@ class _Scope:
             self._give(target.id, value)
 
     def _put(self, call: ast.Call, method: ast.Attribute) -> None:
-        """`x.append(y)`, `x.requires_grad_()`, `x.cuda()`."""
+        """Record the stores of `x.append(y)`, `x.requires_grad_()` or `x.cuda()`."""
         given = arguments_of(call) if _PUTTING.match(method.attr) or method.attr.endswith("_") else []
         for each in (call, *given):
             self._store(method.value, each)
 
     def bind_within(self, node: ast.AST) -> None:
-        """Add what comprehensions, lambdas and `:=` bind."""
+        """Add the bindings of comprehensions, lambdas and `:=`."""
         for each in walk(node):
             if isinstance(each, ast.comprehension):
                 for inner in walk(each.target):
@@ -123,19 +122,19 @@ class _Scope:
 
 
 class PossibleTensors:
-    """The search in one source; `reaches` answers."""
+    """The search in one source; `reaches` is the query."""
 
     def __init__(self, source: Source) -> None:
         self.nodes = Nodes(source)
         self._source = source
         self._scopes: dict[ast.AST, _Scope] = {}
-        self._searched: set[ast.AST] = set()  # the scopes whose expressions were looked through
+        self._searched: set[ast.AST] = set()  # the scopes whose expressions were searched
         self._calls: dict[str, list[_Step]] = {}
         self._in_vain: dict[bool, set[object]] = {True: set(), False: set()}
 
     def reaches(self, node: ast.expr, scopes: _Scopes, *, at_risk: bool = True) -> bool:
-        """True if a tensor may be in an expression that stands in the innermost of some scopes: one that may require
-        grad, be on a device or have what NumPy lacks, or any at all."""
+        """True if an expression in the innermost of some scopes may hold a tensor; with `at_risk`, one that may require
+        grad, be on a device or have a property that NumPy lacks."""
         waiting: list[_Step] = [(node, tuple(scopes))]
         seen: set[object] = set()
         while waiting:
@@ -152,11 +151,11 @@ class PossibleTensors:
         return False
 
     def given_in(self, name: str, scope: ast.AST) -> list[ast.expr]:
-        """Return the expressions that a scope itself gives a variable."""
+        """The expressions that a scope itself stores in a variable."""
         return self._scope(scope).given.get(name, [])
 
     def _steps(self, node: ast.expr, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
-        """The expressions that a value is made of; None where it may be such a tensor."""
+        """The expressions that a value is made of; None if it may be such a tensor itself."""
         if isinstance(node, ast.Name):
             return self._steps_of_name(node.id, scopes, at_risk=at_risk)
         if isinstance(node, ast.Call):
@@ -196,7 +195,7 @@ class PossibleTensors:
         return self._written_elsewhere(name)
 
     def _scope_with(self, name: str, node: ast.AST) -> _Scope:
-        """The bindings of a scope; those in its expressions too where nothing else binds a name."""
+        """The bindings of a scope, with those in its expressions if nothing else binds the name."""
         scope = self._scope(node)
         if name not in scope.given and name not in scope.parameters and node not in self._searched:
             self._searched.add(node)
@@ -215,9 +214,8 @@ class PossibleTensors:
         ]
 
     def _given(self, name: str, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
-        """Return what the module gives a parameter; None where its annotation says a tensor, or others may give one.
-
-        What others may give is no risk that the module shows, but it is no tensor that it shows either.
+        """The arguments passed to a parameter; None if its annotation names a tensor, or unknown callers may pass one.
+        Unknown callers count only with `at_risk`.
         """
         open_: list[_Step] | None = None if at_risk else []
         function, around = scopes[-1], scopes[-2] if len(scopes) > 1 else None
@@ -237,7 +235,7 @@ class PossibleTensors:
         return open_ if found is None or self._is_handed_on(called) else found
 
     def _given_by_calls(self, called: str, name: str, at: int) -> list[_Step] | None:
-        """Return what the calls of a function give a parameter at a place; None where it is handed on."""
+        """The arguments that calls pass to a parameter at a position; None if the function is passed on as a value."""
         found = self._made_by(name)  # a fixture of pytest
         for step in self._calls_of(called):
             call, where = step
@@ -255,14 +253,14 @@ class PossibleTensors:
         return self._calls[name]
 
     def _is_handed_on(self, name: str) -> bool:
-        """True if a function is kept, returned or registered by its name, so that calls of it have another."""
+        """True if a function is stored, returned or registered, so that calls may use another name."""
         pattern = rf"(?:=|return|:)[ \t]*(?:self\.|cls\.)?{name}[ \t]*(?:$|[,\]}}\n])"
         lines = map(self._source.line, self._source.rows_with_name(name))  # else the whole text is searched
         return any(re.search(pattern, each) for each in lines) and self._source.says(pattern)
 
     def _steps_of_attribute(self, node: ast.Attribute, scopes: _Scopes, *, at_risk: bool) -> list[_Step] | None:
         if isinstance(node.ctx, ast.Store):
-            return None  # `x.requires_grad = True`, as what is stored in `x`
+            return None  # `x.requires_grad = True`, recorded as a store in `x`
         is_plain = node.attr in _PLAIN_ATTRIBUTES and not (at_risk and self._speaks_of_forms)
         if is_plain or self._is_plain(node, scopes):
             return []
@@ -292,7 +290,7 @@ class PossibleTensors:
 
     @cached_property
     def _attributes(self) -> dict[str, list[_Step]]:
-        """Return what is stored in attributes, whosever they are, and in the fields that classes declare."""
+        """The values stored in attributes of any object, and in declared fields of classes, by attribute name."""
         found: dict[str, list[_Step]] = {}
         for around in self._all_scopes:
             scope = self._scope(around[-1])
@@ -310,7 +308,7 @@ class PossibleTensors:
 
     @cached_property
     def _words_defined(self) -> frozenset[str]:
-        """The names behind `def`, by the text alone: most names are none, and need no look at all scopes."""
+        """The names behind `def`, from the text: most names are not among them, which saves searching all scopes."""
         return frozenset(re.findall(r"def (\w+)", self._source.text))
 
     @cached_property
@@ -326,12 +324,12 @@ class PossibleTensors:
         return found
 
     def _made_by(self, name: str) -> list[_Step]:
-        """Return what the functions of a name return."""
+        """The expressions that functions of this name return."""
         functions = self._functions.get(name, ()) if name in self._words_defined else ()
         return [(each, around) for around in functions for each in self._scope(around[-1]).returned]
 
     def _is_plain(self, node: ast.expr, scopes: _Scopes) -> bool:
-        """True if it is of a library that gives no tensors."""
+        """True if an expression belongs to a library that returns no tensors."""
         module = self._imported(root_name(node) or "", scopes)
         return module is not None and gives_plain_values(module)
 
@@ -357,11 +355,11 @@ class PossibleTensors:
     def _steps_of_own(
         self, name: str, receiver: ast.expr | None, given: list[_Step], scopes: _Scopes, *, at_risk: bool
     ) -> list[_Step] | None:
-        """The expressions that a call of some name gives, where no library's name says more."""
+        """The expressions that the result of a call by name may come from, if no library's name decides."""
         if receiver is None and name in _PASSING:
             return given
         classes = self._classes(name)
-        if name[:1].isupper() or not name or classes:  # of torch's modules, as far as its bases show, or another file's
+        if name[:1].isupper() or not name or classes:  # a class: a module of torch by its bases, or unknown
             is_open = at_risk and (not classes or any(each.bases for each in classes))
             return None if is_open else given
         if receiver is not None and _is_method_of_tensors(name):
@@ -376,15 +374,15 @@ class PossibleTensors:
         return [each[-1] for each in self._functions.get(name, ()) if isinstance(each[-1], ast.ClassDef)]
 
     def _steps_of_function(self, name: str, scopes: _Scopes, *, is_method: bool, at_risk: bool) -> list[_Step] | None:
-        """The expressions that a call of a function or method of some name may give."""
+        """The expressions that the result of a function or method of this name may come from."""
         if any(name in self._scope(each).parameters for each in scopes):
-            return None  # somebody gives a function, or a module
+            return None  # a caller passes a function or a module
         if is_method:
             stored: list[_Step] | None = self._attributes.get(name, [])
         else:
             stored = self._steps_of_name(name, scopes, at_risk=at_risk)
         if stored is None or (is_method and any(isinstance(each, ast.Name) for each, _ in stored)):
-            return None  # the same, kept by a constructor
+            return None  # the same, stored by a constructor
         if any(isinstance(each, ast.Call) and (last_name(each.func) or "")[:1].isupper() for each, _ in stored):
             return None  # an object is called, as modules are
         return [*self._made_by(name), *stored]
@@ -395,7 +393,7 @@ def _written(annotation: ast.expr | None) -> str:
 
 
 def _is_risky(name: str) -> bool:
-    """True for a function whose result requires grad, as far as its name tells, or has what NumPy lacks."""
+    """True if the name of a function suggests a result that requires grad, or has a property that NumPy lacks."""
     return name in _GIVING_GRAD or name.lower().endswith(_MODELS) or any(word in name for word in _FORMS)
 
 
@@ -404,12 +402,12 @@ def _is_method_of_tensors(name: str) -> bool:
 
 
 def _makes_tensors(name: str) -> bool:
-    """True if no object but a tensor has a method of this name."""
+    """True if only tensors have a method of this name."""
     return torch_api.is_of_tensors(name) and name not in OF_CONTAINERS and not _PUTTING.match(name)
 
 
 def _number_in(statement: ast.stmt) -> ast.expr | None:
-    """Return the target of a loop that gets numbers or names: the first of `for at, x in enumerate(xs)`."""
+    """The loop target that gets numbers or names: `at` in `for at, x in enumerate(xs)`."""
     match statement:
         case ast.For(ast.Tuple([first, _]), ast.Call(function)) if last_name(function) in _NUMBERING:
             return first
@@ -417,7 +415,7 @@ def _number_in(statement: ast.stmt) -> ast.expr | None:
 
 
 def _given_in(call: ast.Call, parameter: str, at: int) -> list[ast.expr]:
-    """Return what a call gives a parameter, by its name or by its place; all that it gives where neither shows."""
+    """The arguments that a call passes to a parameter by name or position; all arguments if a `*` hides positions."""
     named = [each.value for each in call.keywords if each.arg in (parameter, None)]
     if any(isinstance(each, ast.Starred) for each in call.args):
         return arguments_of(call)
@@ -429,7 +427,7 @@ def _names(call: ast.Call, name: str) -> bool:
 
 
 def _is_chosen(call: ast.Call) -> bool:
-    """True if an argument says that what is made requires grad, or where it is."""
+    """True if an argument sets a device other than the CPU, or requires_grad."""
     return any(
         (each.arg == "device" and not is_cpu_literal(each.value))
         or (each.arg == "requires_grad" and not is_false(each.value))
@@ -447,7 +445,7 @@ def _stays(call: ast.Call, name: str) -> bool:
 
 
 def _gives_no_tensor(call: ast.Call, name: str, receiver: ast.expr | None) -> bool:
-    """True by the name of a function of Python, or of a method that none of a tensor is called."""
+    """True for a builtin, or a method name, that never returns a tensor."""
     if receiver is None:
         return name in _PLAIN_CALLS
     is_text = name == "split" and call.args and not isinstance(getattr(call.args[0], "value", ""), str)

@@ -1,4 +1,4 @@
-"""Works out what each candidate's receiver is: a conversion for each that may be of a torch tensor."""
+"""Infers each candidate's receiver, and returns a conversion for each that may be a torch tensor."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ _PLAIN = (v.NonTensor, v.Constant, v.Sequence, v.Mapping)
 
 
 def find(search: Search) -> list[MethodConversion]:
-    """Return the conversions by `.numpy()`; nothing is inferred about those that are complete as they stand and of no
-    concern to a selected rule."""
+    """The conversions by `.numpy()`, without complete ones that concern no selected rule; these are not inferred."""
     complete = complete_candidates(search.module.source, search.candidates)
     passed_over = {id(candidate) for candidate in complete} - search.concerned(complete)
     candidates = [candidate for candidate in search.candidates if id(candidate) not in passed_over]
@@ -64,9 +63,9 @@ def infer(
     sharing: Callable[[], Sharing],
     may_concern: Callable[[list[Candidate]], bool],
 ) -> list[MethodConversion]:
-    """Conversions in the order of the candidates, without those of values that are surely no torch tensors."""
+    """The conversions in the order of the candidates, without those of values that are surely no torch tensors."""
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
-        return []  # another framework's code: what it converts is its own
+        return []  # another framework's code, which converts its own tensors
     cpu_only = CpuOnly(module)
 
     def made(group: Sequence[Candidate], seen: Observations) -> list[MethodConversion | None]:
@@ -98,12 +97,13 @@ def infer(
 
 
 def _is_surely_none(module: Module, receiver: v.Value) -> bool:
-    """True unless callers may show a torch tensor: the module itself does not speak of torch, and nothing is known."""
+    """True unless callers may show a torch tensor: False if the receiver is unknown and the module has no rival
+    framework."""
     return module.frameworks.has_rivals or not may_be(receiver, v.Unknown)
 
 
 def _with_sharing(sharing: Callable[[], Sharing], conversions: list[MethodConversion]) -> list[MethodConversion]:
-    """Add what is written through shared memory, for the conversions that may share it."""
+    """Add the writes through shared memory to the conversions that may share it."""
     return [
         each
         if each.copies or each.on_cpu is False or each.certainty == "possible"
@@ -117,7 +117,7 @@ def _with_sharing(sharing: Callable[[], Sharing], conversions: list[MethodConver
 
 
 def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation) -> MethodConversion | None:
-    """Return what the rules judge; None where the receiver is surely no torch tensor."""
+    """The conversion of a candidate; None if the receiver is surely no torch tensor."""
     if candidate.is_unbound:
         converted = _given_to_unbound(candidate, seen)
         if converted is None:
@@ -162,13 +162,14 @@ def _conversion(module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: O
 
 
 def _sole_tensor(receiver: v.Value) -> v.Tensor:
-    """The tensor that a receiver is, numbers aside; one of which nothing is known where it may be something else."""
+    """The receiver's tensor, if it is one tensor and else only numbers; otherwise a tensor without facts."""
     values = [each for each in members(receiver) if not isinstance(each, (v.NonTensor, v.Constant))]
     return values[0] if len(values) == 1 and isinstance(values[0], v.Tensor) else v.Tensor()
 
 
 def _kind_and_facts(module: Module, receiver: v.Value) -> tuple[Certainty, tuple[Fact, Fact]] | None:
-    """How sure it is that a receiver is a torch tensor, whether it is on the CPU, and whether it requires grad."""
+    """The certainty that a receiver is a torch tensor, and its facts (`on_cpu`, `requires_grad`); None if it is no
+    tensor."""
     certainty: Certainty | None = None
     facts: list[tuple[Fact, Fact]] = []
     is_doubtful = False
@@ -181,7 +182,7 @@ def _kind_and_facts(module: Module, receiver: v.Value) -> tuple[Certainty, tuple
                 facts.append((value.on_cpu, value.requires_grad))
             is_doubtful = True
         elif not isinstance(value, _PLAIN):
-            return None  # something that has a `numpy` of its own
+            return None  # an object with a `numpy` of its own
     if not facts:
         return None
     if certainty is None or is_doubtful:
@@ -195,7 +196,7 @@ def _kind_and_facts(module: Module, receiver: v.Value) -> tuple[Certainty, tuple
 def _habits(
     module: Module, cpu_only: CpuOnly, candidate: Candidate, seen: Observation, cpu: Fact, grad: Fact
 ) -> list[tuple[str, str, bool, bool]]:
-    """The habits that apply to a place: identifier, words, whether they speak of the device, and of the grad."""
+    """The habits that apply to a candidate: identifier, message, whether they assume the CPU, and no grad."""
     found: list[tuple[str, str, bool, bool]] = []
     taint, is_of_model = max_device_taint(members(seen.receiver)), have_param_taint(members(seen.receiver))
     is_open, is_sent = cpu is None, taint is not v.DeviceTaint.NONE
@@ -234,7 +235,8 @@ def _is_of_data_package(module: Module) -> bool:
 
 
 def _given_to_unbound(candidate: Candidate, seen: Observation) -> v.Value | None:
-    """Return what `torch.Tensor.numpy` is called with; None where it is no method of torch's own."""
+    """The argument of `torch.Tensor.numpy(x)`, or an item of `map(torch.Tensor.numpy, xs)`; None for another
+    function."""
     given = seen.arguments.positional
     if candidate.call.func is candidate.attribute:
         return given[0] if given and seen.receiver == v.Symbol("torch.Tensor") else None
@@ -252,7 +254,7 @@ def _is_given_label(candidate: Candidate, seen: Observation) -> bool:
 
 
 def _is_given_in_test(module: Module, candidate: Candidate, seen: Observation) -> bool:
-    """True if a function in a module of tests, which is no test itself, is given it, and speaks of no device."""
+    """True if the receiver comes from parameters of a helper in a test module that names no device."""
     function = candidate.scopes[-1]
     if not module.use.holds_tests or not isinstance(function, FUNCTIONS) or function.name.startswith("test"):
         return False
@@ -273,7 +275,7 @@ def _speaks_of_devices(module: Module, text: str) -> bool:
 
 
 def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
-    """True if it is surely a tensor, in a public function or class: who uses that may have put it anywhere."""
+    """True if it is surely a tensor, in a public function or class, whose users may have moved it to any device."""
     if any(is_named("dataset-name", word) for word in words_of_chain(candidate.receiver)):
         return False
     named = [scope.name for scope in candidate.scopes if isinstance(scope, SCOPES)]
@@ -286,7 +288,7 @@ def _is_tensor_of_user(candidate: Candidate, seen: Observation) -> bool:
 
 
 def _with_own_data(chain: Chain, seen: Observation) -> Chain:
-    """The chain; `.data` of what is no tensor is an attribute like any other, and detaches nothing."""
+    """The chain, with the role OTHER for `.data` of an object that is no tensor, which detaches nothing."""
     values = dict(seen.links)
     return Chain(
         tuple(

@@ -1,4 +1,4 @@
-"""All detectors; a file of this folder that names a KIND is one, as each file in rules/ is a rule."""
+"""All detectors: each file of this folder that defines KIND, as each file in rules/ is a rule."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from tonumpy.text.candidates import Candidate, Site, find_candidates
 
 
 class Search:
-    """What the detectors share that look at one file for the selected rules.
-
-    `kinds` are what is judged; `concerned` tells which of some complete candidates, by their ids, a rule may object to,
-    and is handed `sharing`: it may hold no search, or each file would stay in memory.
+    """The data that detectors share for one file and the selected rules.
+    `kinds` are the kinds that the rules judge; `concerned` returns the ids of the complete candidates that a rule may
+    object to. It gets `sharing` as an argument: holding a search itself, it would keep each file in memory.
     """
 
     def __init__(
@@ -36,18 +35,18 @@ class Search:
         self.sharers: list[Site] = find_sharers(module.source) if "memory" in kinds else []
 
     def concerned(self, complete: list[Candidate]) -> set[int]:
-        """Return the ids of the complete candidates that a selected rule may object to."""
+        """The ids of the complete candidates that a selected rule may object to."""
         return self._concerned(complete, lambda: self.sharing)
 
     @cached_property
     def sharing(self) -> Sharing:
-        """What is written through the memory that conversions share."""
+        """The writes through memory that conversions share."""
         return sharing_of(self.module.source, self.candidates, self.sharers)
 
 
 class Detector(NamedTuple):
-    """`kind` is what rules say that they judge; `gives_way`: where something else at the same place raises, nothing
-    comes out that is wrong. `goes_deep`: what it has run answers for those that follow less far."""
+    """A detector of conversions of one `kind`, as rules name it. `gives_way`: a finding at the same place that raises
+    replaces its findings. `goes_deep`: its runs of bodies also serve detectors that run them with less fuel."""
 
     kind: str
     find: Callable[[Search], Sequence[Conversion]]

@@ -1,4 +1,4 @@
-"""From a call and the imports of its module to whether it may convert a tensor, by spelling alone."""
+"""Whether a call may convert a tensor, by its spelling and the imports of its module."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tonumpy.text.candidates import handed_over
 from tonumpy.text.names import path_of
 from tonumpy.text.prefilter import CONSUMERS, OF_TORCH
 
-Names = dict[str, str]  # what a module has imported of these libraries: its own name for it, and the full one
+Names = dict[str, str]  # imports of converting libraries: local name to full name
 
 
-# What makes a library take tensors of every sort, once it is imported.
+# The module that makes a library accept all tensors, once it is imported.
 _BRIDGES = {"faiss": "torch_utils"}
 
 
 def is_consumer(full: str, text: str) -> bool:
-    """True if a module's name is of a library that converts, in a text that may ask for that: not if the text names the
-    module that teaches the library to take tensors."""
+    """True if a name belongs to a converting library, and the text does not name the module that makes that library
+    accept tensors; for torch, if the text names OF_TORCH."""
     root = full.partition(".")[0]
     if root == "torch":
         return OF_TORCH in text
@@ -30,13 +30,13 @@ def is_consumer(full: str, text: str) -> bool:
 
 
 def may_convert(call: ast.Call, names: Names) -> bool:
-    """True if a call is of a consumer, as it seems, and given what may be a tensor where that would be converted."""
+    """True if a call looks like one of a consumer, with a possible tensor as a converted argument."""
     return any(may_be_a_tensor(each, names) for each, _ in given_away(call, names))
 
 
 def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, bool]]:
-    """The arguments of a call that would be converted, if they are tensors, by what it seems to call; each with whether
-    only a tensor at risk is refused there."""
+    """The arguments that the apparent callee would convert if they are tensors, each with whether only tensors at risk
+    are refused there."""
     function = handed_over(call)
     if function is not None:
         return [
@@ -55,7 +55,7 @@ def given_away(call: ast.Call, names: Names) -> list[tuple[ast.expr, bool]]:
 
 
 def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
-    """The function under its imported name, and the methods of this name that the libraries' objects have."""
+    """The imported function of this name, and the methods of this name of the libraries' objects."""
     root, dot, rest = (path_of(function) or "").partition(".")
     found = consumer_named(names[root] + dot + rest) if root in names else None
     if found is not None:
@@ -70,7 +70,7 @@ def _consumers_spelt(function: ast.expr, names: Names) -> Iterator[Consumer]:
 
 
 def _may_be_given(node: ast.expr, takes: Mapping[str, Refusal]) -> bool:
-    """True if what is given by a literal or a comprehension is taken in this form."""
+    """True if the parameter takes the form of a literal or comprehension; always True for other expressions."""
     kind = _KINDS.get(type(node))
     return kind is None or any(way == kind or (kind == "items" and way.startswith("records")) for way in takes)
 
@@ -88,7 +88,7 @@ def roots_of(names: Names) -> set[str]:
     return {full.partition(".")[0] for full in names.values()}
 
 
-# What is given there by a literal or a comprehension.
+# The form of a literal or comprehension.
 _KINDS: dict[type[ast.expr], str] = {
     **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), "items"),
     **dict.fromkeys((ast.Dict, ast.DictComp), "values"),
@@ -97,19 +97,19 @@ _PLAIN_CALLS = frozenset("len range int float str round".split())
 
 
 def may_be_a_tensor_or_mask(node: ast.expr) -> bool:
-    """By its spelling; a mask, `x > 0`, is what its first part is."""
+    """True if an expression may be a tensor by its spelling; for a mask, `x > 0`, its first operand decides."""
     return may_be_a_tensor(masked_by(node), {})
 
 
 def masked_by(node: ast.expr) -> ast.expr:
-    """Return what a mask is made of."""
+    """The first operand of a comparison, `x` in `x > 0`; the node itself otherwise."""
     while isinstance(node, ast.Compare):
         node = node.left
     return node
 
 
 def may_be_a_tensor(node: ast.expr, names: Names) -> bool:
-    """By its spelling: no literal, nothing that one of these libraries gives, no shape."""
+    """True if an expression may be a tensor by its spelling: no literal, no result of these libraries, no shape."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -139,5 +139,5 @@ def _may_give_a_tensor(call: ast.Call, names: Names) -> bool:
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("numpy", "item", "tolist", "size"):
         return False
     root = root_name(call)
-    is_given = names.get(root or "", "torch").partition(".")[0] == "torch"  # and not what such a library gives
+    is_given = names.get(root or "", "torch").partition(".")[0] == "torch"  # and not such a library's result
     return is_given and root not in _PLAIN_CALLS

@@ -1,5 +1,4 @@
-"""The calls other than `.numpy()` that share memory between an array and a tensor on the CPU, and what ends sharing.
-
+"""The calls other than `.numpy()` that share memory between an array and a CPU tensor, and the copies that end it.
 NumPy's make an array of a tensor, torch's a tensor of an array. Measured: tests/test_sharing.py tries every function of
 both.
 """
@@ -19,10 +18,10 @@ from tonumpy.text.names import is_cpu_literal, last_name, path_of
 from tonumpy.text.prefilter import SHARERS
 from tonumpy.text.source import Source
 
-OF_ARRAYS_ALONE = frozenset(("from_numpy", "frombuffer"))  # which raise where they are given anything else
+OF_ARRAYS_ALONE = frozenset(("from_numpy", "frombuffer"))  # they raise for any other argument
 _OF_TORCH = frozenset(("as_tensor", *OF_ARRAYS_ALONE))
 _OF_BOTH = frozenset(("asarray", "from_dlpack"))
-_HELD = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what may be of memory that somebody else holds
+_HELD = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # expressions whose memory other code may hold
 
 
 def find_sharers(source: Source) -> list[Site]:
@@ -32,14 +31,15 @@ def find_sharers(source: Source) -> list[Site]:
 
 
 def side_of(call: ast.Call) -> Side:
-    """Return what the call of such a function makes."""
+    """The side that such a call makes: "array" or "tensor"."""
     name = last_name(call.func)
     is_of_torch = name in _OF_TORCH or (name in _OF_BOTH and (path_of(call.func) or "").startswith("torch"))
     return "tensor" if is_of_torch else "array"
 
 
 def _may_share(call: ast.Call) -> bool:
-    """Not where another dtype or a copy is asked for, or another device may be."""
+    """True for a call of a sharing function, unless it requests a copy or another dtype, or may request another
+    device."""
     name = last_name(call.func)
     if name not in SHARERS or len(call.args) != 1 or not isinstance(call.args[0], _HELD):
         return False
@@ -53,19 +53,18 @@ def _shares_with(keyword: ast.keyword) -> bool:
 
 
 def copies_in(chain: Chain, receiver: ast.expr, values: dict[int, Value]) -> tuple[ast.expr, ...]:
-    """The parts of a receiver whose result is new memory, innermost first. `values` are those of the parts, by the id
-    of their nodes."""
+    """The parts of a receiver whose result is new memory, innermost first. `values` are the values of the parts, by
+    node id."""
     found: list[ast.expr] = []
     innermost = chain.links[0].base if chain.links else receiver
     if isinstance(innermost, ast.BinOp) and isinstance(values.get(id(innermost)), Tensor):
-        found.append(innermost)  # an operator's result is new whatever its operands are
+        found.append(innermost)  # an operator's result is always new
     return (*found, *(link.node for link in chain.links if _copies(link, values.get(id(link.base)))))
 
 
 def brings_back(chain: Chain, values: dict[int, Value]) -> Fact:
-    """True if a `.cpu()` of the chain is called on what has been sent to a device, and copies unless that is the CPU.
-
-    None where nothing in sight says where it is.
+    """True if a `.cpu()` of the chain is called on a tensor that was sent to a device; None if its device is unknown.
+    It copies unless that device is the CPU.
     """
     bases = [values.get(id(link.base)) for link in chain.links if link.role is Role.CPU]
     if any(base is not None and max_device_taint(members(base)) > DeviceTaint.NONE for base in bases):

@@ -1,4 +1,4 @@
-"""From calls other than `.numpy()` to those after which an array and a tensor share memory that is written and read."""
+"""Finds calls other than `.numpy()` that make an array and a tensor share memory which is then written and read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tonumpy.text.names import last_name
 
 KIND = "memory"
 
-# What torch makes of an array.
+# The facts of a tensor that torch makes of an array.
 _MADE = Facts("tensor", True, False, False, is_sole=True)
 
 
 def find(search: Search) -> list[SharedMemory]:
-    """Return those that surely share memory that is written on one side and read on the other, in the order of the
+    """The calls that surely share memory, with a write on one side and a read on the other, in the order of the
     sites."""
     if not search.sharers:
         return []
@@ -41,12 +41,12 @@ def find(search: Search) -> list[SharedMemory]:
 
 
 def _methods(site: Site) -> list[ast.Call]:
-    """Return the methods that are called in what is converted, the last one last: it has seen what the others give."""
+    """The method calls in the converted expression, outermost last: its observation includes the others' values."""
     return [link.node for link in chain_of(site.call.args[0]).links if isinstance(link.node, ast.Call)]
 
 
 def _conversion(site: Site, observed: Observations, sharing: Sharing) -> SharedMemory | None:
-    """None where it is another function, or may not share what it is given."""
+    """The conversion of a call; None if it calls another function, or may not share its argument's memory."""
     call, seen = site.call, observed.get(id(site.call))
     side = side_of(call)
     if seen is None or not _is_of(seen.receiver, "torch" if side == "tensor" else "numpy"):

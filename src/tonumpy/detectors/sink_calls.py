@@ -1,4 +1,4 @@
-"""From a source to the calls of sinks that a risk may reach: by their names, then by where risks may flow."""
+"""Finds the calls of sinks that a tensor at risk may reach: first by name, then by possible flow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tonumpy.text.source import Source
 
 
 def find_consumers(source: Source, risks: PossibleTensors) -> list[Site]:
-    """The calls of sinks that a risk may reach, or a tensor where these are refused."""
+    """The calls of sinks that a tensor at risk may reach, or any tensor if all are refused."""
     names = risks.nodes.imported
     roots = roots_of(names)
     words = _words_of(frozenset(roots))
@@ -32,7 +32,7 @@ def find_consumers(source: Source, risks: PossibleTensors) -> list[Site]:
 
 @cache
 def _words_of(roots: frozenset[str]) -> frozenset[str]:
-    """The last parts of the names of what some libraries convert by, and of what hands a function on."""
+    """The short names of the converting functions of some libraries, and `map`."""
     names = (name for root in roots for name in library_of(root).functions)
     return frozenset(name.rpartition("#")[2].rpartition(".")[2] for name in names) | {"map"}
 

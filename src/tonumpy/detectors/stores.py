@@ -1,8 +1,6 @@
-"""From what a library's object is given under a key to the conversions that it makes.
-
-`table["x"] = t`, `file["a"][...] = t`: what a library's objects do then is in its table, as `__setitem__`. A column of
-pandas takes a tensor, and raises where NumPy does, which was measured by hand with pandas 2.3, 3.0 and 3.1: what a
-number or a slice stands for differs.
+"""The conversions by stores into library objects: `table["x"] = t`, `file["a"][...] = t`.
+The effect is in the library's table, as `__setitem__`. A column of pandas takes a tensor, and raises where NumPy does,
+measured by hand with pandas 2.3, 3.0 and 3.1; with numbers and slices as keys it differs.
 """
 
 from __future__ import annotations
@@ -26,13 +24,13 @@ from tonumpy.text.source import Source
 
 KIND = "arguments"
 
-# Those whose tables hold such rows; other files are not looked at.
+# Libraries with such rows; files that name none of them are skipped.
 LIBRARIES = ("h5py", "pandas", "netCDF4", "netcdf_file", "zarr", "xarray", "pyvista", "laspy")
 _INDEXERS = frozenset(("pandas.loc", "pandas.iloc", "pandas.at", "pandas.iat"))
 
 
 def find_stores(source: Source, risks: PossibleTensors) -> list[OperationSite]:
-    """Return the assignments that may give a tensor to such an object, if a risk reaches it or every one is refused."""
+    """The assignments that may store a tensor into an object."""
     if not any(library in source.text for library in LIBRARIES):
         return []
     rows = sorted({each.lineno for each in risks.nodes.of(ast.Subscript) if isinstance(each.ctx, ast.Store)})
@@ -51,7 +49,7 @@ def _given(site: OperationSite) -> ast.expr | None:
 
 
 def find(search: Search) -> list[ArgumentConversion]:
-    """Return the conversions that are at risk, if only without habits, in the order of the sites."""
+    """The conversions at risk, with or without habits, in the order of the sites."""
     module = search.module
     if not (sites := find_stores(module.source, search.risks)):
         return []
@@ -66,7 +64,7 @@ def _judged(site: OperationSite, seen: Observation) -> ArgumentConversion | None
     refusal = _refusal_under(seen.receiver, given[0]) if len(given) == 2 else None
     facts = None if refusal is None else as_refused(facts_of(given[-1]), refusal)
     if node is None or refusal is None or facts is None or (refusal is EVERY and _is_number(given[-1])):
-        return None  # as a column pandas keeps a tensor without dimensions, wherever it is (TNP206)
+        return None  # pandas keeps a tensor without dimensions as a column's object, on any device (TNP206)
     found = refused(site, f"{spelt(site.node)} = ...", node, given[-1], facts, refusal, seen)
     return found if found.never or found.risks or found.without_habits().risks else None
 
@@ -76,7 +74,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _refusal_under(receiver: Value, key: Value) -> Refusal | None:
-    """Return what an object refuses that is put into it under a key."""
+    """The refusal of an object for a value stored under a key; None if it refuses nothing."""
     for name in filter(None, map(made_by, members(receiver))):
         if name.partition(".")[0] == "pandas" and name not in _INDEXERS:
             return EVERY if is_text(key) else None

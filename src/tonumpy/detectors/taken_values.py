@@ -1,4 +1,4 @@
-"""From what a tensor may be taken for values in, and observed values, to the conversions that are missing there."""
+"""The missing conversions at sites where a tensor is taken for its values, by observed values."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ GIVES_WAY = True
 
 _GIVEN = (Reason.PARAMETER, Reason.ITEM_OF_GIVEN, Reason.ATTRIBUTE, Reason.METHOD)
 _MADE_OF_GIVEN = (*_GIVEN, Reason.PART_OF_RESULT)
-_OF_OTHERS = (*_GIVEN, Reason.ITEM, Reason.CONTENT)  # what a list may hold that others are given, too
+_OF_OTHERS = (*_GIVEN, Reason.ITEM, Reason.CONTENT)  # reasons of values that other callers may pass, in a list too
 _DICTS = ("collections.defaultdict", "collections.Counter", "collections.OrderedDict")
-_OF_ONE = ("builtins", "collections", "csv", "statistics")  # take one value at a time
-_DEEPEST = 4  # lists and dicts in each other
+_OF_ONE = ("builtins", "collections", "csv", "statistics")  # they take one value at a time
+_DEEPEST = 4  # nesting of lists and dicts
 _HELD_IN: dict[str, Container] = {"items": "list", "values": "dict", "rows": "list", "table": "list", "lists": "dict"}
 
 
 class _Given(NamedTuple):
-    """A tensor, and what the table calls it: by itself, or in a list or dict."""
+    """A tensor, and the table's word for its form: by itself, or in a list or dict."""
 
     tensor: v.Tensor
     given: str
 
 
 def find(search: Search) -> list[TakenTensor]:
-    """Return where a tensor is taken for values, in the order of the text; one for each place."""
+    """The tensors that are taken for their values, in the order of the text; one per site."""
     module, risks = search.module, search.risks
     if module.frameworks.has_rivals and not module.frameworks.speaks_of_torch:
         return []  # another framework's code
@@ -76,12 +76,12 @@ def _taken_at(site: Site | OperationSite, seen: Observation) -> Iterator[TakenTe
 
 
 def _outcomes(library: str, text: str) -> dict[str, str]:
-    """Return what comes out of an operation, by what it is given."""
+    """The outcomes of an operation, by the form of the tensor."""
     return table().operations.get(library, {}).get(text, {})
 
 
 def _in_call(site: Site | OperationSite, call: ast.Call, seen: Observation) -> Iterator[TakenTensor]:
-    """A function by its full name, or a method of a library's object, or of one of Python's own."""
+    """The findings at a call of a function, or of a method of a library's or builtin object."""
     receiver, name = seen.receiver, call.func.attr if isinstance(call.func, ast.Attribute) else ""
     library = _library_of(receiver)
     if isinstance(receiver, v.Symbol):
@@ -107,7 +107,7 @@ def _in_function(
     library, _, function = full_name.partition(".")
     has_axis = len(call.args) > 1 or any(each.arg == "axis" for each in call.keywords)
     if full_name not in OF_AXES or not has_axis:
-        ending = ENDING if function in WRITERS_OF_TEXT else ""  # others are no sites
+        ending = ENDING if function in WRITERS_OF_TEXT else ""  # calls without `default=str` are no sites
         yield from _by_place(site, call, seen, library, table().functions.get(full_name + ending, ()))
 
 
@@ -121,7 +121,7 @@ def _as_key(
     is_put: bool = False,
     is_not: bool = False,
 ) -> Iterator[TakenTensor]:
-    """By what stands as a key of a dict or set; `of_pairs`: what comes out where it is the first tensor in a tuple."""
+    """The findings for a key of a dict or set; `of_pairs`: the outcomes for the first tensor in a tuple."""
     for at, each in enumerate(key.items or () if isinstance(key, v.Sequence) else ()):
         tensor = _tensor(each)
         if tensor is not None and not tensor.requires_grad:
@@ -149,7 +149,7 @@ def _by_place(
 
 
 def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observation) -> Iterator[TakenTensor]:
-    """`frame["label"] == label`, on either side, and `label in seen`."""
+    """The findings at `frame["label"] == label`, on either side, and `label in seen`."""
     left, right, operator = seen.receiver, seen.arguments.positional[0], node.ops[0]
     if isinstance(operator, (ast.In, ast.NotIn)):
         is_not = isinstance(operator, ast.NotIn)
@@ -165,14 +165,14 @@ def _in_comparison(site: Site | OperationSite, node: ast.Compare, seen: Observat
         (right, left, node.left, f"t {symbol} a"),
     ):
         library = _library_of(one)
-        if library and library != "numpy":  # of arrays TNP108 speaks
+        if library and library != "numpy":  # TNP108 reports arrays
             yield from _made(site, argument, other, _outcomes(library, text), library)
 
 
 def _in_subscript(site: Site | OperationSite, node: ast.Subscript, seen: Observation) -> Iterator[TakenTensor]:
     key, *put = seen.arguments.positional
     owner = _as_given_in_sight(seen.receiver)
-    if _is_dict(seen.receiver):  # one that is read has defaults, see places.py
+    if _is_dict(seen.receiver):  # a read only of a defaultdict, see places.py
         outcomes, of_pairs = _outcomes("builtins", "a[t] = 9"), _outcomes("builtins", "a[t, 1] = 9")
         is_put = not isinstance(site.statement, ast.AugAssign)
         yield from _as_key(site, node.slice, key, outcomes, of_pairs, is_put=is_put)
@@ -192,7 +192,7 @@ def _made(
     is_put: bool = False,
     is_part: bool = False,
 ) -> Iterator[TakenTensor]:
-    """Yield what is found where a tensor is given for which the table has an outcome that nobody means."""
+    """Yield a finding if a tensor is given for which the table has an outcome that is surely unintended."""
     if not outcomes:
         return
     held = _given(value) or (_given_deep(value) if library in WRITERS_OF_JSON else None)
@@ -214,7 +214,7 @@ def _made(
         word=word,
         given="tensor" if is_whole else held.given,
         library=library,
-        # The same object may be looked for under that key.
+        # The same object may be looked up under that key.
         sureness="medium" if is_put else "high",
         is_not=is_not,
         of_items="tuple" if is_of_tuple else _HELD_IN.get(held.given),
@@ -226,15 +226,15 @@ def _stands_in_tuple(node: ast.expr, call: ast.AST) -> bool:
 
 
 def _word(held: _Given, outcomes: dict[str, str]) -> str:
-    """Return the word for what comes out. The item of a tensor is a number, or a tensor."""
+    """The word for the outcome, "" if there is none; an item of a tensor may be a number or a tensor."""
     word = outcomes.get(held.given, "")
     is_sure = held.given != "number" or held.tensor.dimensions == 0
     return word or ("" if is_sure else outcomes.get("tensor", ""))
 
 
 def _is_meant(held: _Given, word: str, library: str) -> bool:
-    """True if nothing need be wrong: text for people, keys that are parameters or tensors of a list, and arrays of
-    several numbers, which are kept as objects, too."""
+    """True if the outcome may be intended: text for people, keys that are parameters or tensors of a list, and tensors
+    of several numbers kept as objects, as arrays are too."""
     tensor = held.tensor
     if tensor.certainty == "possible" or confidence_in(word, library) == "low":
         return True
@@ -248,7 +248,7 @@ def _is_meant(held: _Given, word: str, library: str) -> bool:
 
 
 def _given(value: v.Value) -> _Given | None:
-    """Return the tensor that is given, itself or in what holds it."""
+    """The given tensor, by itself or in a list or dict."""
     tensor = _tensor(value)
     if tensor is not None:
         return _Given(tensor, _form_of(tensor))
@@ -258,7 +258,7 @@ def _given(value: v.Value) -> _Given | None:
 
 
 def _given_deep(value: v.Value, depth: int = 0) -> _Given | None:
-    """Return the first tensor in lists and dicts that hold each other."""
+    """The first tensor in nested lists and dicts."""
     if (tensor := _tensor(value)) is not None:
         return _Given(tensor, "values")
     for held in members(value) if depth < _DEEPEST else ():
@@ -272,15 +272,15 @@ def _given_deep(value: v.Value, depth: int = 0) -> _Given | None:
 
 
 def _form_of(tensor: v.Tensor) -> str:
-    """Return what the table calls a tensor by itself."""
-    is_mask = tensor.dtype == "bool"  # `scores.squeeze(1) > 0.5`: what is compared may have had dimensions
+    """The table's word for the form of a tensor by itself."""
+    is_mask = tensor.dtype == "bool"  # `scores.squeeze(1) > 0.5`: the operand may have dimensions
     if tensor.dimensions == 0 or (tensor.dimensions is None and (tensor.is_item or (tensor.is_number and not is_mask))):
         return "number"
     return "mask" if is_mask else "tensor"
 
 
 def _given_in_list(value: v.Sequence) -> _Given | None:
-    """Return the tensor that an item of a list is, or holds as a list or dict."""
+    """The tensor that is an item of a list, or is in a list or dict there."""
     if (inner := _tensor_among(value)) is not None:
         return _Given(inner, "items")
     for each in (part for item in (*(value.items or ()), value.element) for part in members(item)):
@@ -292,7 +292,8 @@ def _given_in_list(value: v.Sequence) -> _Given | None:
 
 
 def _tensor_among(held: v.Sequence) -> v.Tensor | None:
-    """Return the first tensor of a list that has no dimensions, or the first; what else is in it does not count."""
+    """The first tensor without dimensions among the items of a list, else the first tensor; other items do not
+    count."""
     items = (*(held.items or ()), held.element)
     unnamed = (v.Union(tuple(each for each in members(item) if not v.is_text(each))) for item in items)
     found = [tensor for each in unnamed if (tensor := _tensor(each)) is not None]
@@ -300,7 +301,7 @@ def _tensor_among(held: v.Sequence) -> v.Tensor | None:
 
 
 def _in_mapping(value: v.Value | None) -> _Given | None:
-    """Return a tensor among the values of a dict, or in a list there."""
+    """The first tensor among the values of a dict, or in a list there."""
     for each in value.values() if isinstance(value, v.Mapping) else ():
         if (tensor := _tensor(each)) is not None:
             return _Given(tensor, "values")
@@ -310,8 +311,8 @@ def _in_mapping(value: v.Value | None) -> _Given | None:
 
 
 def _tensor(value: v.Value) -> v.Tensor | None:
-    """Return the tensor that a value surely is, or likely, where others may give something else; numbers beside it do
-    not count, nor the None that it was before."""
+    """The tensor that a value surely is, or likely, if an unknown member comes from other callers; numbers and None
+    among its members do not count."""
     tensors = [each for each in members(value) if isinstance(each, v.Tensor)]
     others = [each for each in members(value) if not isinstance(each, v.Tensor) and not _is_plain(each)]
     if len(tensors) != 1 or not all(isinstance(each, v.Unknown) and each.reason in _OF_OTHERS for each in others):
@@ -323,11 +324,11 @@ def _is_plain(value: v.Value) -> bool:
     return v.is_number(value) or (isinstance(value, v.Constant) and value.value is None)
 
 
-# What it is given to.
+# The object or function that takes it.
 
 
 def _library_of(value: v.Value) -> str:
-    """Return the library whose object it is; empty where that is not known."""
+    """The root name of the library of an object; "" if unknown."""
     value = _as_given_in_sight(value)
     name = value.what if isinstance(value, v.NonTensor) else value.name if isinstance(value, v.LibraryObject) else ""
     root = name.partition(".")[0]
@@ -335,7 +336,7 @@ def _library_of(value: v.Value) -> str:
 
 
 def _as_given_in_sight(value: v.Value) -> v.Value:
-    """Return what a value is by the callers in sight, if that is one thing, whatever others may give."""
+    """The one member of a value that is not passed by unknown callers; the value itself if there is not exactly one."""
     known = [each for each in members(value) if not (isinstance(each, v.Unknown) and each.reason in _MADE_OF_GIVEN)]
     return known[0] if len(known) == 1 else value
 
@@ -350,7 +351,7 @@ def _is_counter(value: v.Value) -> bool:
 
 
 def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
-    """True by the spelling: a set that stands there, or a name or attribute that is given nothing but sets."""
+    """True by the spelling: a set display or call, or a name or attribute that is assigned nothing but sets."""
     given: list[ast.expr] = [node]
     if isinstance(node, ast.Attribute):
         bodies = (each.body for each in walk(site.scopes[0]) if isinstance(each, ast.ClassDef))
@@ -362,7 +363,7 @@ def _is_set(node: ast.expr, site: Site | OperationSite) -> bool:
 
 
 def _makes_set(node: ast.expr) -> bool:
-    """True for `set()`, and that of a dataclass: `field(default_factory=set)`."""
+    """True for `set()`, and for a dataclass's `field(default_factory=set)`."""
     match node:
         case ast.Set() | ast.SetComp() | ast.Call(ast.Name("set" | "frozenset")):
             return True

@@ -1,4 +1,4 @@
-"""Tells by its name what makes the host wait for a device, and what reads the values of a tensor."""
+"""Names of functions that make the host wait for a device, or that read the values of a tensor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import walk
 
-# Attributes and methods of a tensor that tell nothing of its values.
+# Attributes and methods that do not depend on a tensor's values.
 PLAIN = frozenset(
     "shape size dim ndim ndimension numel nelement dtype device is_cuda is_cpu element_size nbytes itemsize stride"
     " layout data_ptr is_pinned is_contiguous requires_grad grad_fn is_leaf type keys".split()
 )
-# What makes the host wait for the stream of the tensor on a device that it is called on.
+# Methods that make the host wait for the stream of their tensor on a device.
 BLOCKING = frozenset("item tolist cpu nonzero argwhere masked_select unique is_nonzero equal".split())
 PRINTING = frozenset("print str repr format float int bool complex round abs".split())
 NOT_READING = frozenset(
@@ -25,14 +25,14 @@ _WAITING = frozenset("sync synchronize barrier query sleep monitored_barrier".sp
 
 
 def waits(name: str) -> bool:
-    """True if a function of this name makes the host wait, or asks whether it need not any more."""
+    """True if a function of this name makes the host wait, or queries whether the work is done."""
     lower = name.lower()
     return lower in _WAITING or "synchronize" in lower or lower.startswith("sync_") or lower.endswith("_sync")
 
 
 def view_waited_for(statement: ast.stmt, following: Iterable[ast.stmt]) -> tuple[ast.Name, ast.expr] | None:
-    """Return the name and the tensor of `view = host.numpy()`, which reads no values, if the statements that follow in
-    the block wait before one of them names the array."""
+    """The name and the tensor of `view = host.numpy()`, which reads no values, if a following statement of the block
+    waits before one names the array."""
     match statement:
         case ast.Assign([ast.Name() as target], ast.Call(ast.Attribute(tensor, "numpy"), [], [])):
             for each in following:

@@ -1,1 +1,1 @@
-"""Tensors that are taken for values, where nothing raises and something else comes out (TNP206)."""
+"""Tensors that are compared or looked up by identity instead of their values, without an error (TNP206)."""

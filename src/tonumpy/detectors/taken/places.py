@@ -1,6 +1,5 @@
-"""From a source to the calls, comparisons, indices and sets in which a tensor may be taken for values.
-
-By spelling, then by where a tensor may flow (possible_tensors.py): most files have none.
+"""Finds the calls, comparisons, indices and sets in which a tensor may be taken for its values.
+First by spelling, then by possible flow of a tensor (possible_tensors.py): most files have none.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from tonumpy.text.source import Source
 from tonumpy.text.syntax import walk
 
 _KINDS = (ast.Compare, ast.Subscript, ast.SetComp)
-# Tables whose comparisons take a tensor for one object.
+# Libraries whose table comparisons treat a tensor as one object.
 _TABLES = re.compile(r"^[ \t]*(?:import[ \t][^\n#]*\b|from[ \t]+)(?:pandas|xarray)\b", re.MULTILINE)
 _METHODS_OF_KEYS = frozenset("get setdefault pop add discard".split())
-# What gives numbers or names, as the items of a loop too.
+# Functions that return numbers or names, or iterate over them.
 _PLAIN = frozenset(
     "items keys values parameters state_dict tolist numpy range sorted item int named_parameters named_buffers"
     " named_modules named_children".split()
@@ -36,7 +35,7 @@ _MAKERS = frozenset("defaultdict Counter OrderedDict field to_dict".split())
 
 
 def find_taken(source: Source, risks: PossibleTensors) -> list[Site | OperationSite]:
-    """Return the places at which a tensor may be taken for values."""
+    """The sites at which a tensor may be taken for its values."""
     spelling = _Spelling(source, risks.nodes.given)
     wanted = {id(each): each.lineno for each in risks.nodes.of(ast.Call, *_KINDS) if spelling.tells(each)}
     rows = sorted(set(wanted.values()))
@@ -47,7 +46,7 @@ def find_taken(source: Source, risks: PossibleTensors) -> list[Site | OperationS
 
 
 class _Spelling:
-    """The names of a source, as far as they tell of keys and of what holds them."""
+    """The spelling tests of one source, by its names of keys and containers."""
 
     def __init__(self, source: Source, given: dict[str, list[ast.expr]]) -> None:
         roots = {name.partition(".")[0] for name in (*table().functions, *table().operations)}
@@ -57,10 +56,10 @@ class _Spelling:
         self._has_counters = "Counter(" in source.text
         self._has_defaults = "defaultdict" in source.text
         self._words = {*_METHODS_OF_KEYS, *WRITERS_OF_TEXT, "update", *(each.lstrip(".") for each in self._called)}
-        self._given = given  # to names and attributes, by their last parts
+        self._given = given  # the values stored in names and attributes, by last part
 
     def tells(self, node: Any) -> bool:  # noqa: ANN401 -- a class is asked for each of thousands
-        """True if a tensor may be taken for values at a node, by its spelling."""
+        """True if a tensor may be taken for its values at a node, by its spelling."""
         kind = node.__class__
         if kind is ast.Call:
             return self._tells_call(node)
@@ -83,7 +82,7 @@ class _Spelling:
             return self._has_tables if isinstance(index, ast.Constant) else self._is_key(index, holder)
         if not self._has_defaults or not isinstance(index, ast.Name):
             return False
-        # A dict whose items are made where one is read: equal keys have an item each.
+        # A defaultdict makes an item on each read: equal tensors get separate items.
         given = self._given.get(last_name(holder) or "", [])
         is_of_defaults = any(_calls(each, frozenset(("defaultdict",))) for each in given)
         return is_of_defaults and self._is_key(index, holder)
@@ -105,7 +104,8 @@ class _Spelling:
         return name in self._called or (is_of_numpy and f".{name}" in self._called)
 
     def _is_key(self, node: ast.expr, holder: ast.expr) -> bool:
-        """True if a name may be a key or a part of it, in what may be a dict or a set by what it is given anywhere."""
+        """True if an expression may be a key or a part of one, and its holder a dict or set by the values assigned to
+        it."""
         given = self._given.get(last_name(holder) or "", [])
         if (
             last_name(node) in _NO_KEYS
@@ -128,13 +128,13 @@ def _calls(node: ast.expr, names: frozenset[str]) -> bool:
 
 
 def _writes_text(call: ast.Call) -> bool:
-    """True for a call that makes text of what it does not know: `json.dump(x, file, default=str)`."""
+    """True for a call that writes unknown objects as text: `json.dump(x, file, default=str)`."""
     return any(each.arg == "default" and last_name(each.value) in ("str", "repr") for each in call.keywords)
 
 
 @cache
 def _names_called(roots: frozenset[str]) -> frozenset[str]:
-    """Return the last parts of the names that the table has; those of NumPy, which tensors have too, behind a dot."""
+    """The short names in the table; NumPy's have a leading dot, as tensors have some of them too."""
     found = set[str]()
     for name, places in table().functions.items():
         library = name.partition(".")[0]

@@ -1,9 +1,7 @@
-"""Reads what operators, indices, membership, keys and functions make of a tensor that stands for its values.
-
-table.json says it, each line measured with the versions that it names: a tensor held against the equal array. An
-operation is a line as `"a == t": "number=false tensor=false (Series)"`: what was given (`one`: a tensor of one
-element), the word for what came out, and the objects that do so. A function has a line for each parameter, `data:0
-items=objects`.
+"""Reads table.json: outcomes of operators, indices, membership, keys and functions for a tensor instead of its values.
+Each line was measured with the versions that it names, a tensor against the equal array. An operation is a line such as
+`"a == t": "number=false tensor=false (Series)"`: the form of the tensor (`one`: of one element), the word for the
+outcome, and the objects that do so. A function has a line for each parameter, `data:0 items=objects`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from tonumpy.findings import Confidence
 
 
 class Place(NamedTuple):
-    """A parameter of a function, as in the tables of sinks, and by what is given there what comes out."""
+    """A parameter of a function, as in the tables of sinks, with the outcome for each form of a tensor."""
 
     name: str
     position: int | None
@@ -25,7 +23,7 @@ class Place(NamedTuple):
 
 
 class Table(NamedTuple):
-    """By library and operation, what comes out of what is given, and the objects that do so; by function, its
+    """The outcomes for each form of a tensor, by library and operation; the objects that do so; and each function's
     parameters."""
 
     operations: dict[str, dict[str, dict[str, str]]]
@@ -35,13 +33,13 @@ class Table(NamedTuple):
 
 # Text and pictures are mostly meant for people.
 _SELDOM_WRONG = ("text", "picture")
-# Functions that ask a tensor for its shape where they are given an axis, and answer as for an array: `np.size(t, 0)`.
+# Functions that read a tensor's shape if an axis is given, and answer as for an array: `np.size(t, 0)`.
 OF_AXES = ("numpy.size",)
-# Functions that make text of the unknown where they are asked to: `json.dump(x, file, default=str)`; their names in the
-# table end so.
+# Functions that write unknown objects as text if asked to: `json.dump(x, file, default=str)`; in the table their names
+# have this ending.
 WRITERS_OF_TEXT = ("dump", "dumps")
 ENDING = "(default=str)"
-# What these write is read again, by programs; they take what is nested.
+# Their output is read again by programs; they take nested values.
 WRITERS_OF_JSON = ("json", "orjson", "ujson")
 
 
@@ -64,7 +62,7 @@ def table() -> Table:
 
 @cache
 def methods() -> dict[str, dict[str, tuple[Place, ...]]]:
-    """By library, then by name, of the objects of all its classes."""
+    """The methods of the objects of all classes, by library, then by name."""
     found: dict[str, dict[str, tuple[Place, ...]]] = {}
     for name, places in table().functions.items():
         owner, _, method = name.partition("#")
@@ -75,7 +73,7 @@ def methods() -> dict[str, dict[str, tuple[Place, ...]]]:
 
 
 def confidence_in(word: str, library: str) -> Confidence:
-    """How often what comes out is not what was meant."""
+    """How likely it is that the outcome is not the intended one."""
     return "low" if word in _SELDOM_WRONG and library not in ("csv", *WRITERS_OF_JSON) else "high"
 
 

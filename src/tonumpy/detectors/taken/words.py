@@ -1,4 +1,4 @@
-"""Words what comes out where a tensor is taken for values, for the messages; the table's words stand for it."""
+"""The messages for the table's words: the outcome when a tensor is taken for its values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_MISSING = ("isna", "isnull", "notna", "notnull")
 
 
 def said(word: str, library: str, function: str, *, is_not: bool = False) -> str:
-    """`is_not`: of `x not in y`."""
+    """The message for a word of the table; `is_not`: for `x not in y`."""
     if library == "builtins" and word in _OF_PYTHON:
         return _OF_PYTHON[word]
     if library == "collections" or word == "identity":

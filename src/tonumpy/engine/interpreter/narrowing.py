@@ -1,4 +1,4 @@
-"""Narrows the names in a test to what it shows, and tells whether it is known to hold."""
+"""Narrows values by the test of a branch, and decides tests that are known to hold or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHAPES = {"str": ("str",), "int": ("int", "number"), "float": ("float", "number
 
 
 def narrow(frame: Frame, test: ast.expr, *, holds: bool) -> None:
-    """Write to the environment what is true where the test holds, or does not."""
+    """Narrow the environment for the branch in which the test holds, or does not."""
     if frame.env is None:
         return
     match test:
@@ -59,7 +59,7 @@ def _by_flag(frame: Frame, test: ast.Attribute, *, holds: bool) -> None:
 
 
 def note_test(frame: Frame, name: str, test: ast.Call) -> None:
-    """Keep `is_array = isinstance(x, np.ndarray)`, which narrows `x` where the flag is tested unless it is rebound."""
+    """Remember `is_array = isinstance(x, np.ndarray)`: a later test of `is_array` narrows `x` unless `x` is rebound."""
     frame.tests.pop(name, None)
     subject = test.args[0] if test.args and last_name(test.func) in ("isinstance", "is_tensor", "hasattr") else None
     if isinstance(subject, ast.Name) and frame.env is not None and subject.id in frame.env:
@@ -98,7 +98,7 @@ def _by_call(frame: Frame, test: ast.Call, *, holds: bool) -> None:
 
 
 def _by_classes(frame: Frame, subject: ast.expr, asked: ast.expr | None, *, holds: bool) -> None:
-    """Narrow to the classes that are asked for; to torch.Tensor where the function says that."""
+    """Narrow the subject of `isinstance` to its classes, or that of `is_tensor` to torch.Tensor."""
     path, value = _subject(frame, subject)
     if path is not None:
         classes: list[v.Value] = [v.Symbol("torch.Tensor")] if asked is None else classes_asked(frame, asked)
@@ -106,7 +106,7 @@ def _by_classes(frame: Frame, subject: ast.expr, asked: ast.expr | None, *, hold
 
 
 def classes_asked(frame: Frame, node: ast.expr) -> list[v.Value]:
-    """The classes that `isinstance` is asked for."""
+    """The classes in the second argument of `isinstance`."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return [each for part in node.elts for each in classes_asked(frame, part)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -116,7 +116,7 @@ def classes_asked(frame: Frame, node: ast.expr) -> list[v.Value]:
 
 
 def narrow_to_classes(frame: Frame, path: str, value: v.Value, classes: list[v.Value], *, holds: bool) -> None:
-    """Keep the members of a value that are, or are not, of some classes."""
+    """Narrow a path to the members of a value that are, or are not, instances of some classes."""
     of_tensors = v.Symbol("torch.Tensor") in classes
     kept: list[v.Value] = []
     for member in members(value):
@@ -139,7 +139,7 @@ def _as_no_tensor(value: v.Value) -> v.Value:
 
 
 def _as_instance(frame: Frame, value: v.Value, cls: v.Value) -> v.Value:
-    """The value as an instance of a class of which it may be one."""
+    """The value as an instance of a class, if it may be one."""
     dtype = _dtype_on_cpu(cls)
     if dtype is not None:
         return _of_type(value, dtype)
@@ -150,21 +150,22 @@ def _as_instance(frame: Frame, value: v.Value, cls: v.Value) -> v.Value:
 
 
 def _dtype_on_cpu(cls: v.Value) -> str | None:
-    """The dtype of `torch.FloatTensor`, whose instances lie on the CPU; those on a GPU are `torch.cuda.FloatTensor`."""
+    """The dtype of a class like `torch.FloatTensor`, whose instances are on the CPU, unlike
+    `torch.cuda.FloatTensor`."""
     if not isinstance(cls, v.Symbol) or not cls.name.startswith("torch."):
         return None
     return TENSOR_TYPES.get(cls.name.removeprefix("torch."))
 
 
 def _of_type(value: v.Value, dtype: str) -> v.Value:
-    """The value as a tensor of a type of the CPU."""
+    """The value as a CPU tensor of a dtype."""
     tensor = as_tensor(value) if isinstance(value, (v.Tensor, v.Unknown)) else v.Tensor()
     tensor = tensor._replace(dtype=dtype, certainty="tensor")
     return with_facts(tensor, on_cpu=True, requires_grad=False if is_integral(dtype) else None)
 
 
 def is_instance(frame: Frame, value: v.Value, cls: v.Value) -> Fact:
-    """True if a value is surely of a class, or surely not."""
+    """Whether a value is an instance of a class; None if unknown."""
     if isinstance(value, v.Unknown):
         is_tensor = isinstance(cls, v.Symbol) and cls.name == "torch.Tensor"
         return False if is_tensor and value.is_no_tensor else None
@@ -177,7 +178,7 @@ def is_instance(frame: Frame, value: v.Value, cls: v.Value) -> Fact:
 
 
 def _is_of_library(value: v.Value, name: str) -> Fact:
-    """True if a value is surely of a class of a library or of Python, or surely not."""
+    """Whether a value is an instance of a library's class or a builtin; None if unknown."""
     short = name.rpartition(".")[2]
     if isinstance(value, v.Tensor):
         return _is_tensor_of(value, name, short)
@@ -233,7 +234,7 @@ def _by_hasattr(frame: Frame, subject: ast.expr, name: str, *, holds: bool) -> N
 
 
 def _has(value: v.Value, name: str, *, tensors_have: bool) -> Fact:
-    """True if a value surely has an attribute, or surely not."""
+    """Whether a value has an attribute; None if unknown."""
     if isinstance(value, v.Tensor):
         return True if tensors_have else None
     may = isinstance(value, (v.Unknown, v.OtherFramework, v.Instance, v.LibraryObject))
@@ -276,7 +277,7 @@ def _by_none(frame: Frame, node: ast.expr, *, is_none: bool) -> None:
 
 
 def _by_choice(frame: Frame, left: ast.expr, choices: list[ast.expr], *, is_one: bool) -> None:
-    """Note what a device or dtype, which is or is not one of these, shows of its tensor."""
+    """Narrow a tensor by the test that its device or dtype is, or is not, one of these."""
     if isinstance(left, ast.Attribute) and left.attr == "dtype":
         _by_dtype(frame, left.value, [dtype_of(frame.value(each)) for each in choices], is_one=is_one)
         return
@@ -311,7 +312,7 @@ def _by_dtype(frame: Frame, node: ast.expr, dtypes: list[str | None], *, is_one:
 
 
 def constant_test(frame: Frame, test: ast.expr) -> bool | None:
-    """True if a condition is known to hold, or not to."""
+    """Whether a condition holds; None if unknown."""
     match test:
         case ast.Constant():
             return bool(test.value)

@@ -1,7 +1,6 @@
-"""From a call of a function that pyproject.toml makes a promise about to the promised value.
-
-A promise holds for the function by every name that it is imported by (engine/names/own_names.py). What the repository
-defines is told by its place; what it does not show is a symbol by the name in the promise.
+"""The promised results of functions that pyproject.toml has a promise about.
+A promise holds for the function under every imported name (engine/names/own_names.py). A function that the repository
+defines is matched by its place; any other is a symbol with the name in the promise.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _CALLS = ("__call__", "forward")
 
 
 class OwnPromises:
-    """The promises of the settings of one file, by name and by the functions of the repository that they are about."""
+    """The promises in the settings of one file, looked up by name or by definition."""
 
     def __init__(self, module: Module) -> None:
-        self._module = module  # the one that is looked at
+        self._module = module  # the one under check
         self._promises = {row.function: _promise(row) for row in module.promises}
 
     @cached_property
@@ -35,14 +34,14 @@ class OwnPromises:
         return names
 
     def call_of_library(self, frame: Frame, name: str, owner: v.Value | None, arguments: v.Arguments) -> v.Value | None:
-        """Return the result of a function that is not in sight."""
+        """The promised result of a library's function; None if there is no promise."""
         promise = self._promises.get(name) if self._promises and self._names else None
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def call_of_repository(
         self, frame: Frame, function: v.Function | v.BoundMethod | v.Instance | v.Class, arguments: v.Arguments
     ) -> v.Value | None:
-        """Return the result of a function or class of the repository, whatever its body says."""
+        """The promised result of a function or class of the repository, which replaces that of its body."""
         if not self._promises:
             return None
         if isinstance(function, v.Instance):
@@ -54,7 +53,7 @@ class OwnPromises:
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def call_of_method(self, frame: Frame, owner: v.Instance, name: str, arguments: v.Arguments) -> v.Value | None:
-        """Return the result of a method of an object, whether or not a class defines it."""
+        """The promised result of a method of an object, whether or not a class defines it."""
         if not self._promises:
             return None
         found = (self._at(each, name) for each in frame.analysis.classes.ancestors(owner.cls))
@@ -62,7 +61,7 @@ class OwnPromises:
         return None if promise is None else keep(frame, promise, owner, arguments)
 
     def named(self, module: Module, name: str, found: v.Value | None) -> v.Value | None:
-        """Return what a module binds to a name: `found`, unless a promise speaks of it and the code shows nothing."""
+        """The value of a module's name: `found`, or a symbol if a promise names it and no definition is found."""
         if not self._promises or _is_in_sight(found):
             return found
         full_name = self._names.at(module, name)
@@ -70,8 +69,7 @@ class OwnPromises:
         return v.Symbol(full_name) if full_name is not None and (is_open or full_name in self._promises) else found
 
     def _at(self, definition: v.Function | v.Class, method: str = "") -> Promise | None:
-        """Return what is promised of a function or class, or of what a class may have; nothing of what is defined in a
-        function."""
+        """The promise about a function, a class or a class's method; None for definitions in a function."""
         node, owner = definition.node, definition.owner if isinstance(definition, v.Function) else None
         if isinstance(node, ast.Lambda) or definition.closure is not None:
             return None

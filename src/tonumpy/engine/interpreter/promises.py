@@ -29,7 +29,7 @@ from tonumpy.facts import Fact
 
 
 def device_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments) -> Fact:
-    """True if the promised value is on the CPU."""
+    """Whether the promised value is on the CPU."""
     if promise.device in _DEVICES:
         return _DEVICES[promise.device]
     given = arguments.named_value(promise.keyword)
@@ -53,19 +53,19 @@ _DEVICES: dict[str, Fact] = {
 
 
 def _of_parameters(owner: v.Value | None, arguments: v.Arguments) -> str:
-    """The operands that tell where a module is: itself, or its inputs too where those may have been sent."""
+    """The operands that decide where a module is: itself, or "both" if its inputs may have been moved."""
     values = arguments.all_values()
     was_sent = values is None or any(max_device_taint(members(each)) for each in values)
     return "both" if owner is None or tensor_facts_of(owner)[0] is None or was_sent else "self"
 
 
 def tensor_facts_of(owner: v.Value) -> tuple[Fact, Fact]:
-    """`on_cpu` and `requires_grad` of the tensors in a value, of the parameters of a module, too."""
+    """`on_cpu` and `requires_grad` of the tensors in a value, or of a module's parameters."""
     return (owner.on_cpu, owner.requires_grad) if isinstance(owner, v.Instance) else tensor_facts(owner)
 
 
 def grad_of(promise: Promise, owner: v.Value | None, arguments: v.Arguments, mode: Fact) -> Fact:
-    """True if the promised value requires grad."""
+    """Whether the promised value requires grad."""
     whether: str = promise.grad
     if whether in ("derived", "some of both"):
         is_derived = whether == "derived"
@@ -154,7 +154,7 @@ def _learns(frame: Frame, promise: Promise, owner: v.Value | None, arguments: v.
 
 
 def _value_of(frame: Frame, word: str, tensor: v.Tensor, owner: v.Value | None, arguments: v.Arguments) -> v.Value:
-    """Return what a word in the `returns` of a row stands for: `mapping`, `tuple:2`."""
+    """The value for a word in the `returns` of a row: `mapping`, `tuple:2`."""
     kind, _, detail = word.partition(":")
     given = arguments.positional
     taint = tensor.device_taint

@@ -1,7 +1,6 @@
-"""From a torch call to the layout, dtype and lazy bits of its result.
-
-A tensor on which `.conj()` was called has a bit set in place of the work; so has the imaginary part of such a one,
-whose sign is still to be changed. tests/test_representation.py holds every name here against real torch.
+"""The layout, dtype and lazy bits of a torch call's result.
+`.conj()` only sets the conjugate bit, and the imaginary part of such a tensor has the negative bit.
+tests/test_representation.py checks every name here against real torch.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from tonumpy.engine.values import values as v
 from tonumpy.engine.values.dtypes import is_complex, is_dtype_name
 from tonumpy.engine.values.value_facts import dtype_of
 
-# Methods that give a layout that NumPy does not have.
+# Methods whose result has a layout that NumPy lacks.
 _SPARSE = "coo csr csc bsr bsc".split()
 LAYOUT_OF_METHOD = {
     **dict.fromkeys(("to_sparse", *(f"to_sparse_{kind}" for kind in _SPARSE)), "sparse"),
     "to_mkldnn": "mkldnn",
 }
-# And functions. Those with a capital are the legacy constructors.
+# Functions likewise. Capitalized ones are legacy constructors.
 SPARSE_FUNCTIONS = frozenset(
     (
         *(f"torch.sparse_{kind}_tensor" for kind in _SPARSE),
@@ -29,11 +28,11 @@ SPARSE_FUNCTIONS = frozenset(
 )
 # The values of an argument `layout=`.
 SPARSE_LAYOUTS = frozenset(f"torch.sparse_{kind}" for kind in _SPARSE)
-# Functions and methods that keep it where all tensors that go in are of such a layout; beside a dense one it is dense.
+# Functions and methods whose result has such a layout if all input tensors have it; with a dense input it is dense.
 KEEP_LAYOUT_OF_ALL = frozenset("add sub mm matmul cat concat hstack stack vstack".split())
 OF_SEVERAL = frozenset("cat concat concatenate hstack vstack stack dstack column_stack".split())
 
-# Functions whose result is complex, and not conjugated, whatever they are given.
+# Functions whose result is always complex and not conjugated.
 COMPLEX_RESULTS = frozenset(
     f"torch.{name}"
     for name in (
@@ -41,7 +40,7 @@ COMPLEX_RESULTS = frozenset(
         " linalg.eigvals"
     ).split()
 )
-# And of real numbers conjugated.
+# Functions whose result is complex, and conjugated if the input is real.
 CONJUGATED_OF_REAL = frozenset(("torch.fft.ifft", "torch.fft.ihfft"))
 
 # Functions that quantize, with the position of their argument `dtype`.
@@ -57,7 +56,8 @@ _CONJUGATING = frozenset(("conj", "adjoint", "H", "mH"))
 
 
 def of_function(name: str, arguments: v.Arguments, result: v.Value | None) -> v.Value | None:
-    """The result of `torch.name(...)`; None stays None but for legacy constructors."""
+    """The result of `torch.name(...)` with its layout, dtype and bit; None stays None except for legacy
+    constructors."""
     if name in SPARSE_FUNCTIONS and result is None:
         return v.Tensor(layout="sparse")
     if not isinstance(result, v.Tensor):
@@ -95,11 +95,11 @@ def _is_spectrum(name: str, arguments: v.Arguments) -> bool:
 
 
 def _kept_layout(name: str, first: v.Value | None, others: v.Arguments) -> str | None:
-    """The layout of what is made of a first operand and others."""
+    """The layout of a result that keeps its first operand's layout; else None."""
     if name in OF_SEVERAL and isinstance(first, v.Sequence):
         first = first.element
     layout = first.layout if isinstance(first, v.Tensor) else None
-    if name == "sum":  # of all dimensions it is a dense number
+    if name == "sum":  # the sum over all dimensions is a dense number
         return None if others.get(0, "dim") is None else layout
     if name in torch_api.keeping_layout():
         return layout
@@ -109,8 +109,8 @@ def _kept_layout(name: str, first: v.Value | None, others: v.Arguments) -> str |
 
 
 def of_operator(operator: ast.operator | ast.unaryop, operands: Sequence[v.Value], result: v.Tensor) -> v.Tensor:
-    """The result of `operand + operand`, `-operand`: a product with numbers in it is sparse if one part is, a sum, and
-    a product of matrices, if all are."""
+    """The result of an operator with its layout: an elementwise product is sparse if one operand is, a sum or a matrix
+    product if all are."""
     layouts = [each.layout if isinstance(each, v.Tensor) else None for each in operands]
     if isinstance(operator, (ast.Add, ast.Sub, ast.MatMult)):
         return result._replace(layout=layouts[0] if None not in layouts else None)
@@ -120,13 +120,13 @@ def of_operator(operator: ast.operator | ast.unaryop, operands: Sequence[v.Value
 
 
 def of_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Arguments, result: v.Value) -> v.Value:
-    """The result of `receiver.name(...)`, or of reading `receiver.name`."""
+    """The result of `receiver.name(...)` or `receiver.name`, with its layout, dtype and bit."""
     if not isinstance(result, v.Tensor):
         return result
     if name in LAYOUT_OF_METHOD:
         return result._replace(layout=LAYOUT_OF_METHOD[name])
     if name == "int_repr":
-        return result._replace(dtype="integral", requires_grad=False)  # the integers that a quantized tensor is kept as
+        return result._replace(dtype="integral", requires_grad=False)  # the integers that a quantized tensor stores
     if _is_spectrum(name, arguments):
         return result._replace(dtype="complex")
     if name == "view" and len(arguments.positional) < 2:
@@ -147,7 +147,7 @@ def of_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Arguments,
 
 
 def _seen_as(asked: v.Value | None, result: v.Tensor) -> v.Tensor:
-    """`x.view(torch.int16)`: the same bytes as another dtype, which autograd does not follow."""
+    """The result of `x.view(torch.int16)`: the same bytes as another dtype, without grad."""
     dtype = dtype_of(asked)
     if dtype is not None or (isinstance(asked, v.NonTensor) and asked.what == "dtype"):
         return result._replace(dtype=dtype, requires_grad=False)
@@ -155,7 +155,7 @@ def _seen_as(asked: v.Value | None, result: v.Tensor) -> v.Tensor:
 
 
 def _conjugated(tensor: v.Tensor, result: v.Tensor) -> v.Tensor:
-    """Only a complex tensor has the bit; a second conjugation takes it away."""
+    """The result of conjugation: it sets the bit of a complex tensor, or clears it if set."""
     if not is_complex(tensor.dtype):
         return result
     return result._replace(dtype=tensor.dtype, bit=None if tensor.bit else "conjugate")

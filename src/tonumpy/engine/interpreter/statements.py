@@ -1,4 +1,4 @@
-"""Runs statements forward: branches are joined, loops are gone through twice, or once more."""
+"""Runs statements forwards: branches are joined, loop bodies run up to three times."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tonumpy.text.names import last_name
 from tonumpy.text.recursion import note_cut
 from tonumpy.text.syntax import walk
 
-_NOT_IMPLEMENTED = v.Symbol("builtins.NotImplemented")  # no result: a subclass, or the other operand, gives that
+_NOT_IMPLEMENTED = v.Symbol("builtins.NotImplemented")  # no result: a subclass or the other operand gives it
 
 
 def execute(frame: Frame, body: list[ast.stmt]) -> None:
-    """Run a block, up to where nothing is run any more."""
+    """Run a block, up to the first statement that leaves it."""
     for statement in body:
         if frame.env is None:
             return
@@ -36,7 +36,7 @@ def execute(frame: Frame, body: list[ast.stmt]) -> None:
         if runner is not None and frame.seen is not None:
             try:
                 runner(frame, statement)
-            except RecursionError:  # the code is nested too deeply: the statements after it are looked at
+            except RecursionError:  # the code is nested too deeply: go on with the next statement
                 note_cut()
         elif runner is not None:
             runner(frame, statement)
@@ -68,7 +68,7 @@ def _assignment(frame: Frame, node: ast.Assign) -> None:
             note_alias(frame, target.id, node.value.id, value)
     flag = frame.flags.get(getattr(node.targets[0], "id", "")) if frame.flags else None
     if flag is not None and isinstance(value, v.Constant) and value.value is (not flag):
-        frame.leave()  # where the flag is as it is said to be, this has not run
+        frame.leave()  # this branch contradicts the assumed value of the flag
     if isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
         narrowing.note_test(frame, node.targets[0].id, node.value)
 
@@ -126,7 +126,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 
 def _take_for_moved(without: Environment, moved: Environment) -> None:
-    """Take for on the CPU, where no accelerator is there, what is brought to the CPU where one is."""
+    """Mark tensors as on the CPU in the branch without accelerator if the other branch moves them to the CPU."""
     for name, value in moved.items():
         other = without.get(name)
         if isinstance(value, v.Tensor) and value.on_cpu and isinstance(other, (v.Tensor, v.Unknown)):
@@ -134,13 +134,13 @@ def _take_for_moved(without: Environment, moved: Environment) -> None:
 
 
 def _asks_for_accelerator(test: ast.expr) -> bool:
-    """`if torch.cuda.is_available():`, `if use_cuda:`: where it does not hold, all is on the CPU."""
+    """True for `if torch.cuda.is_available():` and `if use_cuda:`, whose else branch runs without a GPU."""
     name = (last_name(test.func if isinstance(test, ast.Call) else test) or "").lower()
     return name == "is_available" or (not isinstance(test, ast.Call) and ("cuda" in name or "gpu" in name))
 
 
 def _joined(before: Environment | None, first: Environment | None, second: Environment | None) -> Environment | None:
-    """Join two paths that begin with `before`; a tensor made without grad on one speaks for one the other has left."""
+    """Join two paths that begin with `before`, after `outlived` has weakened tensors that one path replaced."""
     if before is not None and first is not None and second is not None:
         for name in before.keys() & first.keys() & second.keys():
             left, one, other = before[name], first[name], second[name]
@@ -171,8 +171,8 @@ def _while(frame: Frame, node: ast.While) -> None:
 def _loop(
     frame: Frame, node: ast.For | ast.AsyncFor | ast.While, enter: Callable[[], None], *, is_endless: bool = False
 ) -> None:
-    """The body once, and once more where it has changed what it reads. What is on another device, or has grad, after
-    that as well is unknown in a last round."""
+    """Run the body of a loop, and again if it changed variables. Tensors whose device or grad still changes in the
+    second round are unknown in a third."""
     before = frame.env
     breaks, continues = frame.breaks, frame.continues
     left: Environment | None = None
@@ -201,7 +201,7 @@ def _loop(
 
 
 def _still_changing(before: Environment, after: Environment) -> list[str]:
-    """The variables whose tensors are somewhere else, or have grad, after the second round as well."""
+    """The variables whose tensors still change device or grad in the second round."""
     return [name for name, value in before.items() if name in after and _facts(value) != _facts(after[name])]
 
 
@@ -311,7 +311,7 @@ def _definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast
 
 
 def _share(frame: Frame, node: ast.AST) -> None:
-    """Note what a function within writes of the variables here: from now on they may be anything."""
+    """Note the `nonlocal` variables of an inner function: from here on they may be anything."""
     names = {name for each in walk(node) if isinstance(each, ast.Nonlocal) for name in each.names}
     frame.shared |= names
     for name in names & (frame.env or {}).keys():
@@ -319,7 +319,7 @@ def _share(frame: Frame, node: ast.AST) -> None:
 
 
 def _see_definition(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-    """Decorators, defaults, annotations and base classes run where the definition stands."""
+    """Evaluate the decorators, defaults, annotations and base classes of a definition."""
     for decorator in node.decorator_list:
         frame.value(decorator)
     if isinstance(node, ast.ClassDef):

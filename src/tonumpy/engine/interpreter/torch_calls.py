@@ -1,4 +1,4 @@
-"""Looks up what torch's methods, functions and attributes give, in the measured table torch_api.json."""
+"""Evaluates torch's methods, functions and attributes by the measured table torch_api.json."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tonumpy.engine.values.value_facts import (
 from tonumpy.facts import Fact
 from tonumpy.text.names import ACCELERATORS
 
-# Methods that only a torch tensor has, or what mimics one closely enough to be repaired in the same way.
+# Methods of torch tensors alone, or of objects that mimic them closely enough for the same repair.
 TORCH_WORDS = frozenset(
     "cpu cuda detach detach_ requires_grad_ unsqueeze unsqueeze_ contiguous permute backward is_floating_point"
     " type_as masked_fill masked_fill_ index_select new_zeros new_ones new_tensor new_full expand_as view_as"
@@ -47,7 +47,7 @@ _BETWEEN_BOUNDS = frozenset(("torch.linspace", "torch.logspace"))
 
 
 class Call(NamedTuple):
-    """The operands of a call, those whose grad the result takes over, and how it is called."""
+    """A call: its operands, those whose grad may reach the result (`carriers`), and how it is called."""
 
     operands: tuple[v.Value, ...]
     carriers: tuple[v.Value, ...]
@@ -58,14 +58,14 @@ class Call(NamedTuple):
     may_reduce: bool = False
 
 
-# In-place methods for which torch raises where the tensor requires grad.
+# In-place methods that raise if the tensor requires grad.
 REFUSING_GRAD = frozenset("resize_ resize_as_ apply_ map_ map2_".split())
-# Those of them for which torch raises where the tensor is not on the CPU, as they call Python for each element.
+# Those of them that raise if the tensor is not on the CPU, as they call Python for each element.
 ON_CPU_ALONE = frozenset(("apply_", "map_", "map2_"))
 
 
 def attribute_of_tensor(tensor: v.Tensor, name: str) -> v.Value | None:
-    """Return what an attribute of a tensor is; None where the name is a method's, or not known."""
+    """The value of a tensor's attribute; None if the name is a method's or unknown."""
     if name == "device":
         return v.Device(tensor.on_cpu, "cpu" if tensor.on_cpu else None, tensor.device_taint)
     if name == "dtype":
@@ -82,7 +82,7 @@ def attribute_of_tensor(tensor: v.Tensor, name: str) -> v.Value | None:
 
 
 def tensor_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Arguments, mode: Fact) -> v.Value | None:
-    """The result of a method of torch.Tensor; None where torch.Tensor has no such method."""
+    """The result of a method of torch.Tensor; None if there is no such method."""
     special = _SPECIAL_METHODS.get(name)
     if special is not None and (name != "type" or arguments.positional or arguments.named):
         return special(receiver, arguments, mode)
@@ -100,7 +100,7 @@ def tensor_method(receiver: v.Tensor | v.Unknown, name: str, arguments: v.Argume
 def _written(
     operator: torch_api.Callable, receiver: v.Tensor | v.Unknown, name: str, result: v.Tensor, mode: Fact
 ) -> v.Tensor:
-    """The result of a method that may write to its own tensor: that stays where and of which dtype it is."""
+    """The result of a method that may write to its own tensor, which keeps its device and dtype."""
     if name.endswith("_") and not name.endswith("__"):
         cpu = receiver.on_cpu if name == "copy_" or result.on_cpu is None else result.on_cpu
         result = result._replace(on_cpu=cpu, dtype=receiver.dtype if isinstance(receiver, v.Tensor) else result.dtype)
@@ -126,7 +126,8 @@ def _asked_for_grad(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, _: F
 
 
 def _set(receiver: v.Tensor | v.Unknown, arguments: v.Arguments, mode: Fact) -> v.Tensor:
-    """`x.set_(y)`: takes the memory of another tensor, and its grad; torch refuses a leaf that requires grad."""
+    """The result of `x.set_(y)`, which takes over the memory and grad of `y`; torch refuses a leaf that requires
+    grad."""
     given = (receiver,) if mode is False else arguments.values()
     grad = result_facts(given, True)[1]
     evidence = rests_on((receiver, *given), receiver.on_cpu, grad, True, None)
@@ -147,13 +148,13 @@ _SPECIAL_METHODS: dict[str, Callable[[v.Tensor | v.Unknown, v.Arguments, Fact], 
 
 
 def without_grad(receiver: v.Tensor | v.Unknown, method: str) -> v.Tensor | v.Unknown:
-    """A tensor for which a method that refuses grad has not raised."""
+    """The tensor after a method that refuses grad has not raised: without grad, and for some methods on the CPU."""
     cpu, taint = (True, v.DeviceTaint.NONE) if method in ON_CPU_ALONE else (receiver.on_cpu, receiver.device_taint)
     return receiver._replace(requires_grad=False, param_taint=False, on_cpu=cpu, device_taint=taint)
 
 
 def torch_function(name: str, arguments: v.Arguments, mode: Fact) -> v.Value | None:
-    """The result of a function of torch; None where torch_api.json does not know it."""
+    """The result of a function of torch; None if torch_api.json lacks it."""
     if name.endswith("broadcast_tensors"):
         return sequence_of([each for each in arguments.positional if isinstance(each, v.Tensor)])
     operator = torch_api.function(name)
@@ -171,9 +172,9 @@ def torch_function(name: str, arguments: v.Arguments, mode: Fact) -> v.Value | N
 
 
 def _with_operands_that_count(operator: torch_api.Callable, call: Call) -> Call:
-    """The call without operands that do not decide where its result is, or whether that requires grad."""
+    """The call without operands that decide neither the device nor the grad of its result."""
     operands = call.operands
-    if operator.name in _FROM_DATA:  # what is made of a list is on the default device, wherever the tensors in it are
+    if operator.name in _FROM_DATA:  # made of a list, it is on the default device, wherever the tensors are
         operands = tuple(each for each in operands if not isinstance(each, (v.Sequence, v.Mapping)))
         if operator.name == "torch.tensor":
             operands = tuple(each for each in operands if not _is_other_data(each))
@@ -197,7 +198,7 @@ def _call_of(operator: torch_api.Callable, given: v.Arguments, mode: Fact, recei
     operands = tuple(value for place, value in places if operator.takes_tensor_at(place))
     carriers = tuple(value for place, value in places if operator.takes_grad_at(place))
     if operator.name.rpartition(".")[2].strip("_").partition("_")[0] in ("clamp", "clip"):
-        operands = tuple(each for each in operands if isinstance(each, v.Tensor))  # bounds are numbers, most often
+        operands = tuple(each for each in operands if isinstance(each, v.Tensor))  # bounds are mostly numbers
         carriers = tuple(each for each in carriers if each in operands)
     return Call((*own, *operands), (*own, *carriers), given, operator.takes, mode, len(own), operator.may_reduce)
 
@@ -218,7 +219,7 @@ def _elements(operands: Sequence[v.Value]) -> Iterator[v.Value]:
 
 
 def _parameters_given(operator: torch_api.Callable, call: Call) -> tuple[frozenset[str], frozenset[str]]:
-    """The parameters that decide what comes out which a call gives, and those that it may give."""
+    """The deciders that a call passes, and those that it may pass."""
     arguments = call.arguments
     given: set[str] = set()
     unsure: set[str] = set()
@@ -242,7 +243,7 @@ def _result(result: torch_api.Result, call: Call) -> v.Value:
 
 
 def output_of(output: torch_api.Output, call: Call) -> v.Value:
-    """One output of a call, by its row of the table."""
+    """The value of one output of a call, by its row in the table."""
     if output.kind in ("unknown", "object", "tuple"):
         return v.Unknown(Reason.LIBRARY)
     if output.kind != "tensor":

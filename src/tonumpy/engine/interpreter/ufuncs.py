@@ -1,4 +1,4 @@
-"""Boolean ufuncs of NumPy given a tensor: the result comes back as a tensor of uint8, which is no mask."""
+"""NumPy's boolean ufuncs on a tensor: they return a uint8 tensor, which is no mask."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from tonumpy.engine.values.value_facts import members
 from tonumpy.engine.values.values import Arguments, Tensor, Value, is_number
 from tonumpy.text.prefilter import BOOLEAN_UFUNCS
 
-# By the full name: what torch calls the same function, empty where it has none.
+# Full name to the name of torch's equivalent; empty if there is none.
 UFUNCS = {
     **{f"numpy.{name}": name for name in BOOLEAN_UFUNCS if name not in ("equal", "contains_xy", "intersects_xy")},
     "numpy.equal": "eq",  # `torch.equal` gives one bool
     "shapely.contains_xy": "",
     "shapely.intersects_xy": "",
 }
-# Methods after which a mask of 0 and 1 is one still.
+# Methods whose result still is a mask of 0 and 1.
 _KEEPING = frozenset("all any clone contiguous cpu detach flatten numpy ravel reshape squeeze t transpose view".split())
 _JOINING = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 def result_of(node: ast.Call, called: str, arguments: Arguments, made: Value) -> Value:
-    """The result of a call by full name: of a ufunc that is given a tensor the uint8 tensor, else what is `made`."""
+    """The result of a call: a uint8 tensor for a boolean ufunc of a tensor, else `made`."""
     if called not in UFUNCS:
         return made
     tensors = [tensor for value in arguments.positional for tensor in sole_tensors(value)]
@@ -33,14 +33,14 @@ def result_of(node: ast.Call, called: str, arguments: Arguments, made: Value) ->
 
 
 def after_method(receiver: Value, name: str, made: Value) -> Value:
-    """Return what a method makes of such a result; most make a tensor that is something else."""
+    """The result of a method; it stays a ufunc's result only after methods in _KEEPING."""
     if not isinstance(receiver, Tensor) or not receiver.ufuncs or not isinstance(made, Tensor):
         return made
     return made._replace(ufuncs=receiver.ufuncs if name in _KEEPING else frozenset())
 
 
 def after_operator(operator: ast.operator, left: Value, right: Value, made: Value) -> Value:
-    """Return what an operator makes of such results: `isnan(x) | isinf(x)` is one, too."""
+    """The result of an operator; `isnan(x) | isinf(x)` is a ufunc's result too."""
     if not isinstance(made, Tensor) or not isinstance(operator, _JOINING):
         return made
     ufuncs = [each.ufuncs for each in (left, right) if isinstance(each, Tensor)]
@@ -48,7 +48,7 @@ def after_operator(operator: ast.operator, left: Value, right: Value, made: Valu
 
 
 def sole_tensors(value: Value) -> Iterator[Tensor]:
-    """The tensor that NumPy can convert, where the value is nothing else but perhaps a number."""
+    """The tensor among the members of a value, if it can be converted and all other members are numbers."""
     tensors = [each for each in members(value) if isinstance(each, Tensor)]
     others = [each for each in members(value) if not isinstance(each, Tensor) and not is_number(each)]
     if len(tensors) == 1 and not others and tensors[0].on_cpu is not False and not tensors[0].requires_grad:

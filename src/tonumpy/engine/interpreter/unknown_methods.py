@@ -1,4 +1,4 @@
-"""Methods of values that are no tensor, or of unknown kind."""
+"""Evaluates methods of values that are no tensor, or of unknown kind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call_plain(frame: Frame, receiver: v.NonTensor, name: str, arguments: v.Argu
         return v.NonTensor(_OUT_OF_TABLES[name])
     if "." in receiver.what:
         return receiver if held is None else receiver._replace(dimensions=dimensions)
-    if name in TORCH_WORDS:  # a key, most often, taken for a text or number
+    if name in TORCH_WORDS:  # mostly a key that was taken for a string or number
         return call_unknown(frame, v.Unknown(Reason.CONTENT), name, arguments)
     return v.NonTensor(f"result of {name}", dimensions)
 
@@ -59,7 +59,7 @@ def call_constant(_: Frame, receiver: v.Constant, name: str, arguments: v.Argume
 
 
 def call_unknown(frame: Frame, receiver: v.Unknown, name: str, arguments: v.Arguments) -> v.Value:
-    """A method of a value of unknown kind. Where only torch says so, words of torch are believed."""
+    """The result of a method of an unknown value. Torch's method names show a tensor if no other framework has them."""
     frameworks = frame.module.frameworks
     if name in GIVE_NO_TENSOR:
         return v.NonTensor(f"result of {name}", 0 if name == "numpy" and frameworks.only_torch_says else None)
@@ -79,7 +79,7 @@ def call_unknown(frame: Frame, receiver: v.Unknown, name: str, arguments: v.Argu
 
 
 def _of_tensor(frame: Frame, receiver: v.Unknown, name: str, arguments: v.Arguments) -> v.Value:
-    """Return what a method gives that tensors have."""
+    """The result of a method that tensors have."""
     if receiver.is_no_tensor:
         return v.Unknown(receiver.reason, is_no_tensor=True)
     frameworks = frame.module.frameworks
@@ -107,7 +107,7 @@ def _splits_text(arguments: v.Arguments) -> bool:
 
 
 def _of_module(receiver: v.Unknown, name: str, arguments: v.Arguments) -> v.Value | None:
-    """Return what a method gives that only a module of torch has; None for any other."""
+    """The result of a method that only modules of torch have; None for any other."""
     if name in ("eval", "train") and not arguments.values():
         evidence = only(receiver.evidence, "device")
         return v.LibraryObject(
@@ -119,7 +119,7 @@ def _of_module(receiver: v.Unknown, name: str, arguments: v.Arguments) -> v.Valu
 
 
 def _of_no_tensor(frame: Frame, receiver: v.Unknown, name: str) -> v.Value:
-    """Return what a method gives that no tensor has."""
+    """The result of a method that no tensor has."""
     made = frame.fresh(Reason.METHOD)
     if receiver.reason is Reason.DATASET:
         made = made._replace(requires_grad=False)
@@ -129,7 +129,7 @@ def _of_no_tensor(frame: Frame, receiver: v.Unknown, name: str) -> v.Value:
 
 
 def _speaks_torch(frame: Frame, name: str, arguments: v.Arguments) -> bool:
-    """True if a method is called as only tensors of torch are."""
+    """True if only torch tensors have this method with such arguments."""
     frameworks = frame.module.frameworks
     if name == "cpu" and not frameworks.speaks_of_torch:
         return False

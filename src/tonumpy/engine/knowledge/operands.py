@@ -82,8 +82,7 @@ _COMPANY = frozenset((Evidence(Strength.HABIT, "grad", "company-of-data", "combi
 
 
 def rests_on(operands: Sequence[v.Value], cpu: Fact, grad: Fact, grad_mode: Fact, dtype: str | None) -> AllEvidence:
-    """The evidence for a result: the operands' evidence for its known facts; for unknown facts, their limits and
-    origins.
+    """The evidence for a result: the operands' evidence for known facts, and their limits and origins for unknown ones.
     `dtype` is the result's if the operands decide it.
     """
     evidence = joined(map(evidence_in, operands))

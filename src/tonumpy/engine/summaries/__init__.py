@@ -1,1 +1,1 @@
-"""Keeps runs: what functions, attributes and callers give."""
+"""Summaries: cached results of functions and attributes, and entries from callers."""

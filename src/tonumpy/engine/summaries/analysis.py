@@ -1,4 +1,4 @@
-"""Works out once for a module that is checked: global names, summaries of functions, runs of bodies."""
+"""The analysis of one module under check: global names, summaries of functions, runs of bodies."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tonumpy.engine.values.reasons import Reason
 from tonumpy.engine.values.value_size import bounded
 from tonumpy.facts import Fact
 
-MAX_DEPTH = 5  # of calls that are followed
-MAX_NESTED = 16  # of bodies that are run for each other, attributes and global names included
-FUEL = 2000  # statements that may be run for one body that is asked about, outside it
+MAX_DEPTH = 5  # of nested calls that are followed
+MAX_NESTED = 16  # of nested runs of bodies, including those for attributes and global names
+FUEL = 2000  # statements of other bodies that one query may run
 SHALLOW_FUEL = 150
 FUEL_OF_ORIGINS = 4
 STATEMENTS_PER_FUEL = 10  # of a script
@@ -41,7 +41,7 @@ _TRANSPARENT = frozenset(
 
 
 class Analysis:
-    """All that is known while one module is checked."""
+    """All results for one module under check, with the limits on their computation."""
 
     evaluate = staticmethod(evaluate)
     call_value = staticmethod(calls.call_value)
@@ -56,9 +56,9 @@ class Analysis:
         self.names = Names(self)
         self.classes = Classes(self)
         self.parameters = Parameters(self)
-        self.cuts = 0  # how often something was left out because of a limit, or because it is in progress
+        self.cuts = 0  # how often a result was cut by a limit or a recursion
         self.depth_cuts = 0
-        self.provisional: list[tuple[dict[Any, Any], object]] = []  # what was worked out with a cut
+        self.provisional: list[tuple[dict[Any, Any], object]] = []  # results that were computed with a cut
         self.nested = 0
         self.fuel = FUEL
         self.closures: list[Frame] = []
@@ -72,16 +72,16 @@ class Analysis:
         return self.nested < MAX_NESTED
 
     def may_go_on(self) -> bool:
-        """True if one more statement may be run for the body at hand."""
+        """True if the current query has fuel for one more statement."""
         self.fuel -= 1
         if self.fuel < 0:
             self.cuts += 1
         return self.fuel >= 0
 
     def begin(self, *, is_shallow: bool = False) -> None:
-        """Before a body is asked about: what was cut short for another may be worked out now."""
+        """Begin a query: refill the fuel, and drop results that were cut for an earlier query."""
         self.fuel = SHALLOW_FUEL if is_shallow else FUEL
-        if self.tells_origins:  # a result is kept for fewer calls, as what it is told of each argument differs
+        if self.tells_origins:  # fewer calls share a cached result, as the origins of their arguments differ
             self.fuel *= FUEL_OF_ORIGINS
         for table, key in self.provisional:
             table.pop(key, None)
@@ -99,7 +99,7 @@ class Analysis:
         return Frame(self, module, module.tree, None, None, True, MAX_DEPTH - 1)
 
     def frame_around(self, cls: v.Class) -> Frame:
-        """Return the frame of the names in the body of a class."""
+        """The frame in which names in the body of a class are evaluated."""
         known = self._around.get(cls)
         if known is None:
             known = Frame(self, cls.module, cls.module.tree, None, cls.closure, True, MAX_DEPTH - 1)
@@ -109,7 +109,7 @@ class Analysis:
     def enter(
         self, frame: Frame, function: v.Function, receiver: v.Value | None, arguments: v.Arguments, *, mode: Fact = None
     ) -> v.Value:
-        """Return what calling a function of the repository gives."""
+        """The result of calling a function of the repository, by its summary."""
         node = function.node
         mode = frame.mode if mode is None else mode
         if id(node) in self._active:
@@ -135,7 +135,7 @@ class Analysis:
         self._run(inner, node)
         made = bounded(self._made_by(inner, function))
         if key is not None:
-            # What was cut for its depth is no answer to who has more room.
+            # A result that was cut by the depth is not valid at a smaller depth.
             self._summaries[key] = made, inner.stores, frame.depth if self.depth_cuts != depth_before else 0
             if self.cuts != before:
                 self.provisional.append((self._summaries, key))
@@ -143,7 +143,7 @@ class Analysis:
 
     @staticmethod
     def _with_stores(frame: Frame, receiver: v.Value | None, made: v.Value, stores: dict[str, v.Value]) -> v.Value:
-        """Return what a call gives; what it has stored in the object at hand is known from there on."""
+        """The result of a call, after binding the attributes that it stored in the caller's own object."""
         if stores and isinstance(receiver, v.Instance) and frame.env is not None:
             own = frame.env.get("self")
             if isinstance(own, v.Instance) and own in (receiver, receiver.real):
@@ -182,7 +182,7 @@ class Analysis:
         )
 
     def mode_of(self, function: v.Function, mode: Fact) -> Fact:
-        """Grad mode in a function that is called in some mode."""
+        """Grad mode in a function that is called in a mode: its decorators override that."""
         for decorator in getattr(function.node, "decorator_list", ()):
             name = grad_mode_of(self.module_frame(function.module), decorator)
             if name != "unchanged":
@@ -208,13 +208,13 @@ class Analysis:
         return result
 
     def _declared_result(self, function: v.Function, mode: Fact) -> v.Value:
-        """Return what a function that is not followed says that it gives."""
+        """The result of a function that is not followed, by its return annotation."""
         declared = self.parameters.annotated(function.module, getattr(function.node, "returns", None))
         made = v.Unknown(Reason.CUT_SHORT, None, False if self.mode_of(function, mode) is False else None)
         return self.parameters.combined(made, declared)
 
     def stores_of(self, function: v.Function, itself: v.Instance, arguments: v.Arguments | None) -> dict[str, v.Value]:
-        """Return what a method stores in the attributes of its object."""
+        """The values that a method stores in attributes of its object."""
         frame = self.frame_of(function, None, 1)
         values = dict(self.parameters.declared(function))
         if arguments is not None:
@@ -240,13 +240,13 @@ class Analysis:
         *,
         is_shallow: bool = False,
     ) -> Frame:
-        """A run of the innermost scope that notes all that is seen in it, `values` being what its parameters are."""
+        """Run the innermost scope with `values` as its parameters, and record its sites."""
         node = scopes[-1]
         owner, closure = self.surroundings(module, scopes)
         frame = Frame(self, module, node, owner, closure, mode, MAX_DEPTH - SHALLOW_DEPTH if is_shallow else 0)
         frame.seen = Seen()
         frame.flags = dict(flags or {})
-        frame.row = getattr(node, "lineno", 0)  # where the facts of parameters begin
+        frame.row = getattr(node, "lineno", 0)  # the origin of the facts of parameters
         for name, value in values.items():
             frame.bind(name, value)
         if isinstance(node, ast.Module):
@@ -256,7 +256,7 @@ class Analysis:
         return frame
 
     def surroundings(self, module: Module, scopes: tuple[ast.AST, ...]) -> tuple[v.Class | None, Frame | None]:
-        """The class whose method the innermost scope is, and the frame of the function around it."""
+        """The class of which the innermost scope is a method, and the frame of the enclosing function."""
         owner: v.Class | None = None
         closure: Frame | None = None
         for depth in range(1, len(scopes)):

@@ -1,4 +1,4 @@
-"""The entry of a function from its callers in the module: what they give its parameters, and grad mode."""
+"""The entry of a function from its callers in the module: the values of its parameters, and grad mode."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tonumpy.text.syntax import FUNCTIONS
 from tonumpy.text.uncommented import uncommented
 
 MAX_CALLERS = 12
-# Decorators under which the calls of the name are still calls of the function.
+# Decorators that keep a call of the name a call of the function.
 _KEEP_CALLERS = frozenset(
     "staticmethod classmethod cache lru_cache wraps contextmanager jit script compile rank_zero_only override final"
     " typechecked beartype property cached_property".split()
@@ -44,9 +44,8 @@ _KEEP_CALLERS = frozenset(
 
 
 class Entry(NamedTuple):
-    """The entry of a function: its parameters, grad mode, and what it rests on that this is off.
-
-    `risky`: of these, the join of what callers give that is on a device or requires grad.
+    """The entry of a function: its parameters, grad mode, and the evidence for grad mode being off.
+    `risky`: the join of the arguments that are on a device or require grad, by parameter.
     """
 
     values: dict[str, v.Value]
@@ -56,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Callers:
-    """Finds the calls of functions, and joins what they give."""
+    """Finds the calls of functions, and joins their arguments."""
 
     def __init__(self, module: Module, analysis: Analysis, around: Callable[[tuple[ast.AST, ...], int], Frame]) -> None:
         self._module = module
@@ -65,8 +64,8 @@ class Callers:
         self._by_name: dict[str, list[Site]] = {}
 
     def entry(self, scopes: tuple[ast.AST, ...], depth: int) -> Entry | None:
-        """Return what the callers of the innermost scope give it, up to `depth` levels of callers; None if that is
-        open."""
+        """The entry of the innermost scope from up to `depth` levels of callers; None if the callers do not decide
+        it."""
         node = scopes[-1]
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or _is_called_by_name_alone(node.name):
             return None
@@ -84,7 +83,7 @@ class Callers:
         joined = self._joined(scopes, function, sites, depth, is_closed=is_closed)
         if joined is None:
             return None
-        if is_closed:  # one caller of several that brings a risk raises, whatever kinds of things the others give
+        if is_closed:  # one risky caller of several suffices to raise, whatever kinds of values the others pass
             told = {
                 key: joined.risky.get(key, each) for key, each in joined.values.items() if isinstance(each, v.Union)
             }
@@ -102,7 +101,7 @@ class Callers:
         return [] if len(sites) > MAX_CALLERS else [e for e in sites if not any(s is scopes[-1] for s in e.scopes)]
 
     def _calls_of(self, name: str) -> list[Site]:
-        """The calls of a name; looked for once, as each class of a module may have a `forward`."""
+        """The calls of a name, searched once, as each class of a module may have a `forward`."""
         known = self._by_name.get(name)
         if known is None:
             source = self._module.source
@@ -111,7 +110,7 @@ class Callers:
         return known
 
     def _of_callback(self, scopes: tuple[ast.AST, ...], function: v.Function, depth: int) -> Entry | None:
-        """The entry of a function that nobody calls but a library, which gives it an array or a number first."""
+        """The entry of a function that only a library calls, with an array or a number as first argument."""
         name, source = _name_called(scopes), self._module.source
         sites = find_calls(source, source.rows_with_name(name), lambda call: name in map(last_name, call.args))
         names = parameter_names(function.node.args)
@@ -127,14 +126,14 @@ class Callers:
         return Entry({**declared, names[0]: v.NonTensor("array", 0)}, self._analysis.mode_of(function, None))
 
     def _is_handed_on(self, scopes: tuple[ast.AST, ...], calls: int) -> bool:
-        """True if the name stands in more places than its definition and its calls."""
+        """True if the name occurs in other places than its definition and its calls."""
         name = _name_called(scopes)
         return len(re.findall(rf"\b{name}\b", uncommented(self._module.source.text))) > calls + 1
 
     def _joined(
         self, scopes: tuple[ast.AST, ...], function: v.Function, sites: list[Site], depth: int, *, is_closed: bool
     ) -> Entry | None:
-        """Return what some calls give a function; None where one may be of another that is called the same."""
+        """The joined entry of a function from some calls; None if one may call another function of the same name."""
         parameters, node = self._analysis.parameters, scopes[-1]
         is_method = len(scopes) > 1 and isinstance(scopes[-2], ast.ClassDef)
         has_receiver = is_method and "staticmethod" not in decorator_names(function.node)
@@ -147,7 +146,7 @@ class Callers:
                 continue
             record = record_of(seen, site, node)
             if record is None and is_method and not is_closed:
-                return None  # what else has a method of this name is not known
+                return None  # another class may have a method of this name
             if record is None:
                 continue
             called_on, arguments, mode = record
@@ -168,7 +167,7 @@ class Callers:
     def _by_habit(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, function: v.Function, joined: Entry
     ) -> Entry | None:
-        """The entry of a public function: callers in its module raise findings, and silence them by habit alone."""
+        """The entry of a public function: callers in its module may raise findings, and lower them by habit alone."""
         where = Spot(self._module.filename, node.lineno, self._module.disabled_habits)
         basis = where.habit("callers-in-module", f"`{node.name}` is public, but its module calls it only without grad")
         if basis is None:
@@ -183,7 +182,7 @@ class Callers:
         return Entry(values, False if is_off else own, basis.about("grad mode") if is_off else PROVED)
 
     def _is_closed(self, scopes: tuple[ast.AST, ...]) -> bool:
-        """True if all calls of a function are in its module: it is nested, private, or of a test or script."""
+        """True if all calls of a function are in its module: it is nested, private, or in a test or script."""
         node, module = scopes[-1], self._module
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if isinstance(scopes[-2], FUNCTIONS):
@@ -198,7 +197,7 @@ class Callers:
 
 
 def record_of(seen: Seen | None, site: Site, function: ast.AST) -> tuple[v.Value, v.Arguments, Fact] | None:
-    """What a run has seen of a call, if that may enter a function."""
+    """The recorded operands and mode of a call, if it may enter the function."""
     if seen is None or id(function) not in seen.callees.get(id(site.call), ()):
         return None
     return seen.calls.get(id(site.call))
@@ -219,7 +218,7 @@ def is_at_risk(value: v.Value, mode: Fact) -> bool:
 
 
 def called_at(function: v.Function, module: Module, site: Site) -> AllEvidence:
-    """Return what the facts of a parameter rest on that a call gives."""
+    """The evidence for facts of a parameter that come from a call."""
     name, row = getattr(function.node, "name", "function"), site.call.lineno
     return frozenset(
         Evidence(Strength.CALLERS, about, name, "called here", module.filename, row) for about in ("device", "grad")
@@ -238,12 +237,12 @@ def _name_called(scopes: tuple[ast.AST, ...]) -> str:
 
 
 def _is_called_by_name_alone(name: str) -> bool:
-    """True for `forward` and special methods, which are called in ways that do not spell their name."""
+    """True for `forward` and special methods, which are also called without their name."""
     return name == "forward" or (name.startswith("__") and name != "__init__")
 
 
 def _without_grad(declared: v.Value, given: v.Value, basis: Basis) -> v.Value:
-    """A parameter that calls in sight give without grad."""
+    """A parameter without grad, by habit, if the known calls pass no grad."""
     if isinstance(declared, (v.Tensor, v.Unknown)):
         if declared.requires_grad is None and tensor_facts(given)[1] is False:
             return believed(declared, basis, requires_grad=False)

@@ -1,4 +1,4 @@
-"""Callers in other files that bring a risk to a function: what they give raises findings, and silences none."""
+"""Callers in other files that pass a risky argument: they raise findings, and never lower them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tonumpy.text.syntax import FUNCTIONS
 
 MAX_FILES = 6
 MAX_CALLS = 12
-MIN_NAME = 4  # letters: shorter names stand in every file
+MIN_NAME = 4  # letters: shorter names occur in every file
 _CALLED = r"%s(?<!\w%s)\s*\("
 
 
 class Risky(NamedTuple):
-    """The arguments of the callers that bring a risk, joined, and grad mode there."""
+    """The joined arguments and grad mode of the calls that pass a risky argument."""
 
     values: dict[str, Value]
     mode: Fact
@@ -44,7 +44,7 @@ class CallersElsewhere:
         self._run = run
 
     def risky(self, scopes: tuple[ast.AST, ...]) -> Risky | None:
-        """Return what calls in other files give the innermost scope, of those that give something at risk."""
+        """The entry of the innermost scope from calls in other files with a risky argument; None if there are none."""
         node = scopes[-1]
         if len(scopes) != 2 or not isinstance(node, FUNCTIONS) or decorator_names(node):
             return None
@@ -68,7 +68,7 @@ class CallersElsewhere:
         return Risky(joined, self._analysis.mode_of(function, common_mode(modes)))
 
     def _calls(self, name: str) -> Iterator[tuple[Module, Site]]:
-        """The calls by this name, in the order of the files and of their texts."""
+        """The calls by this name, ordered by file and place."""
         repository = self._module.project.repositories.around(self._module.folder)
         own = os.path.abspath(self._module.filename)
         paths = [] if repository is None else [each for each in repository.naming(name, _CALLED) if each != own]

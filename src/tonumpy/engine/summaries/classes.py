@@ -22,14 +22,14 @@ _MOVING_ITSELF = re.compile(r"\bself\.(cuda|to|half|bfloat16)\(")
 _FIELDS = frozenset(("dataclass", "define", "attrs", "frozen", "s", "dataclasses"))
 
 
-# What stands behind `self.name` where that is assigned, filled or moved; and before a name that is registered. They
-# are found in the text, so that no other method need be parsed.
+# The text behind `self.name` that assigns, fills or moves it, and before the name in a registration. Searching the text
+# avoids parsing other methods.
 _STORING = re.compile(
     r"(?:\[[^\]\n]*\])*(?:[ \t]*(?:=(?!=)|:[^=\n]*=(?!=)|[-+*/|&@%^]=|,[^=\n()]*=(?!=)|in\b|:\n)"
     r"|\.(?:append|extend|insert|add|update|setdefault|cuda|to|cpu|half|bfloat16|requires_grad_)\()"
 )
 _OWN_ATTRIBUTE = re.compile(r"self\.(\w+)")
-# One pattern a word: a search jumps to the word that a pattern begins with, while alternatives are tried everywhere.
+# One pattern a word: a search jumps to a pattern's first word, while alternatives are tried everywhere.
 _REGISTERING = tuple(
     re.compile(rf"({word})\(\s*(?:self,\s*)?(?:name\s*=\s*)?[\"'](\w+)[\"']")
     for word in ("register_buffer", "register_parameter", "add_state", r"setattr(?<=\bsetattr)")
@@ -37,7 +37,7 @@ _REGISTERING = tuple(
 
 
 class Members(NamedTuple):
-    """The definitions in the body of a class: methods, all functions, setters too, and what binds other names."""
+    """The definitions in the body of a class: methods, all functions (with setters), and assignments."""
 
     methods: dict[str, FunctionNode]
     functions: list[FunctionNode]
@@ -45,7 +45,7 @@ class Members(NamedTuple):
 
 
 class Classes:
-    """Answers about classes, each worked out once."""
+    """Queries about classes, each computed once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -59,7 +59,7 @@ class Classes:
         self._writing: dict[tuple[int, str], list[FunctionNode]] = {}
         self._stores: dict[object, dict[str, v.Value]] = {}
         self._in_progress: set[object] = set()
-        self._partial = 0  # how often what a method stores was asked for while it was worked out
+        self._partial = 0  # how often a method's stores were queried while being computed
 
     def members(self, cls: v.Class) -> Members:
         known = self._members.get(id(cls.node))
@@ -72,7 +72,7 @@ class Classes:
         if known is not None:
             return known
         self._ancestors[cls] = ([cls], [])  # a class that extends itself
-        ours, theirs = {cls: None}, dict[str, None]()  # each once: two bases often extend the same
+        ours, theirs = {cls: None}, dict[str, None]()  # without duplicates: two bases often share one
         frame = self._analysis.frame_around(cls)
         for node in cls.node.bases:
             base = frame.value(node.value if isinstance(node, ast.Subscript) else node)
@@ -113,7 +113,7 @@ class Classes:
         return next((root for each in self.library_bases(cls) if (root := foreign_root(each))), None)
 
     def moves_itself(self, cls: v.Class) -> bool:
-        """True if its own code may bring an object somewhere."""
+        """True if its own code may move an object to a device or cast it."""
         return any(_MOVING_ITSELF.search(self._analysis.text_of(each)) for each in self.ancestors(cls))
 
     def method(self, cls: v.Class, name: str) -> v.Function | None:
@@ -124,7 +124,7 @@ class Classes:
         return None
 
     def lacks(self, cls: v.Class, name: str) -> bool:
-        """True if all of a class is in sight, and it has no attribute of this name."""
+        """True if all bases of a class are known, and none has an attribute of this name."""
         ours, theirs = self._bases(cls)
         if any(each != "builtins.object" for each in theirs):
             return False
@@ -134,7 +134,7 @@ class Classes:
         return not any(self._writers(each, name) for each in ours)
 
     def fields(self, value: v.Instance) -> dict[str, v.Value] | None:
-        """Return what a NamedTuple or data class was made of; None of another class."""
+        """The fields of a NamedTuple or data class; None for another class."""
         if value.cls not in self._fields:
             self._fields[value.cls] = self._declared_fields(value.cls)
         declared = self._fields[value.cls]
@@ -162,7 +162,7 @@ class Classes:
         return found if is_record else None
 
     def attribute(self, frame: Frame, instance: v.Instance, name: str) -> v.Value:
-        """Return what `instance.name` is."""
+        """The value of `instance.name`."""
         known = self.attribute_known(frame, instance, name)
         if known is not None:
             return known
@@ -172,7 +172,7 @@ class Classes:
         return frame.named(found, name)
 
     def attribute_known(self, frame: Frame, instance: v.Instance, name: str) -> v.Value | None:
-        """Return what `instance.name` is if a class, or a row of a library, tells."""
+        """The value of `instance.name` by a class or a library's row; None if neither has it."""
         itself = instance.real or instance
         for cls in self.ancestors(instance.cls):
             node = self.members(cls).methods.get(name)
@@ -200,7 +200,7 @@ class Classes:
         return v.BoundMethod(function, owner if "classmethod" in names else itself)
 
     def class_attribute(self, cls: v.Class, name: str) -> v.Value:
-        """Return what `cls.name` is."""
+        """The value of `cls.name`."""
         return self._class_attribute(cls, name) or v.Unknown(Reason.of_attribute(name))
 
     def _class_attribute(self, cls: v.Class, name: str) -> v.Value | None:
@@ -221,7 +221,7 @@ class Classes:
         return None
 
     def _stored(self, instance: v.Instance, name: str) -> v.Value | None:
-        """The join of what the methods of a class, and of its bases, store in an attribute; None where none does."""
+        """The join of the values that methods of a class and its bases store in an attribute; None if none does."""
         fields = self.fields(instance)
         ancestors = self.ancestors(instance.cls)
         writers = [(owner, node) for owner in ancestors for node in self._writers(owner, name)]
@@ -238,13 +238,13 @@ class Classes:
             found = v.Unknown(Reason.ATTRIBUTE)
         if self._analysis.cuts == before:
             self._attributes[key] = found
-            if self._partial != partial_before:  # enough for who asks now, and to be asked anew by others
+            if self._partial != partial_before:  # good enough for this query, but to be computed again for others
                 self._analysis.provisional.append((self._attributes, key))
         return found
 
     def _written_by(self, instance: v.Instance, name: str, writers: list[tuple[v.Class, FunctionNode]]) -> v.Value:
-        """The join of what methods store in an attribute: that of the arguments of an object, where these are known,
-        in place of what its constructor is declared to be given."""
+        """The join of the values that methods store in an attribute; the constructor runs with the object's own
+        arguments if they are known, else with its declared parameters."""
         found: v.Value = v.NOTHING
         passed_on: set[int] = set()
         constructor = None if instance.arguments is None else self.method(instance.cls, "__init__")
@@ -275,7 +275,7 @@ class Classes:
         return known
 
     def _places_stored(self, owner: v.Class) -> dict[str, list[int]]:
-        """Where the text of a class assigns, fills or moves an attribute of `self`, by its name."""
+        """The offsets where the text of a class assigns, fills or moves each attribute of `self`."""
         known = self._stored_at.get(id(owner.node))
         if known is None:
             known = self._stored_at[id(owner.node)] = {}
@@ -290,7 +290,8 @@ class Classes:
         return known
 
     def _stores_of(self, owner: v.Class, node: FunctionNode, instance: v.Instance) -> dict[str, v.Value]:
-        """Return what one method stores, given what its parameters declare, or what the object was made of."""
+        """The values that one method stores, run with its declared parameters, or a constructor with the object's
+        arguments."""
         constructor = self.method(instance.cls, "__init__") if node.name == "__init__" else None
         is_made_so = constructor is not None and constructor.node is node
         arguments = instance.arguments if is_made_so else None
@@ -317,7 +318,7 @@ class Classes:
         return known
 
     def _as_held(self, instance: v.Instance, name: str, value: v.Value) -> v.Value:
-        """An attribute between two calls: what a module holds moves with it, and is frozen with it."""
+        """An attribute's value as its owner holds it: parts of a module are moved and frozen with it."""
         if isinstance(value, v.Union):
             return join_all(self._as_held(instance, name, each) for each in value.members)
         if self.is_dataset(instance.cls) and isinstance(value, (v.Tensor, v.Unknown, v.Sequence, v.Mapping)):

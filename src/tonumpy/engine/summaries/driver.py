@@ -1,4 +1,4 @@
-"""From sites to observations: each body that holds a site is run once for an entry, and answers all sites in it."""
+"""Runs each body that holds sites once per entry, and returns the observations of all sites in it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Asked(Protocol):
 
 
 class Judged(Protocol):
-    """A conversion, with what is known of it."""
+    """A conversion with its confidence."""
 
     @property
     def confidence(self) -> Confidence: ...
@@ -50,13 +50,13 @@ MAX_CALLER_DEPTH = 2
 
 
 class Outcome(NamedTuple):
-    """The conversions that some observations give; `is_settled`: none of them can raise."""
+    """The conversions made of some observations; `is_settled`: none of them can raise."""
 
     conversions: Sequence[Judged | None]
     is_settled: bool
 
 
-_CURRENT: list[Driver] = []  # that of the module which was asked about last
+_CURRENT: list[Driver] = []  # the driver of the last module
 
 
 def observe(
@@ -66,7 +66,7 @@ def observe(
 ) -> Observations:
     """The observation of each site, by the id of its call.
 
-    Callers are asked where what is declared leaves a site open, as `outcome` tells; always where there is none.
+    If the declared parameters do not settle a site, by `outcome`, or if `outcome` is None, callers are analysed too.
     """
     driver = _driver_of(module)
     groups: dict[tuple[int, tuple[Guard, ...]], list[_Asked]] = {}
@@ -81,7 +81,7 @@ def observe(
 
 
 def _driver_of(module: Module) -> Driver:
-    """The driver of a module, which is kept while that module is asked about."""
+    """The driver of a module; it is kept until another module is queried."""
     if not _CURRENT or _CURRENT[0].module is not module:
         while _CURRENT:
             _CURRENT.pop().close()
@@ -102,17 +102,17 @@ class Driver:
         self._called: dict[tuple[int, tuple[tuple[str, bool], ...], bool], tuple[Entry, Frame] | None] = {}
         self._stores: dict[int, Counter[str]] = {}  # how often a body binds each name
         self._in_progress: set[int] = set()
-        self._is_shallow = False  # arguments of other functions are asked about: far more bodies, and far less in each
+        self._is_shallow = False  # the query is about arguments: far more bodies, with less to find in each
 
     def close(self) -> None:
-        """Drop all that was worked out: its parts know each other, and no garbage is collected during a run."""
+        """Drop all results: the parts refer to each other, and the garbage collector is off during a run."""
         for frame in self._analysis.closures:
             frame.close()
         for part in (self._analysis, self._callers, self._elsewhere, self):
             vars(part).clear()
 
     def is_fixed(self, scope: ast.AST, name: str) -> bool:
-        """True if a body binds a flag once, so that every test of it agrees: a parameter, or one assignment."""
+        """True if a body binds a flag exactly once (a parameter, or one assignment), so that all tests of it agree."""
         known = self._stores.get(id(scope))
         if known is None:
             nodes = list(walk(scope))
@@ -129,14 +129,14 @@ class Driver:
         flags: Mapping[str, bool],
         outcome: Callable[[Sequence[_Asked], Observations], Outcome] | None,
     ) -> Observations:
-        """Return what is seen of the sites in one body, where some flags hold or do not."""
+        """The observations of the sites in one body, under assumed values of some flags."""
         scopes = group[0].scopes
         self._is_shallow = outcome is None
         try:
             seen = _observations(self._run_declared(scopes, flags), group)
             if not isinstance(scopes[-1], FUNCTIONS):
                 return seen
-            # What pytest gives a test may tell a dtype, beside what settles device and grad.
+            # pytest's values may show a dtype even if device and grad are settled.
             if outcome is not None and not self.module.use.holds_tests and outcome(group, seen).is_settled:
                 return seen
             if outcome is None and not any(map(_is_open, seen.values())):
@@ -160,7 +160,7 @@ class Driver:
         flags: Mapping[str, bool],
         outcome: Callable[[Sequence[_Asked], Observations], Outcome],
     ) -> Observations:
-        """The observations of sites that a caller in another file makes certain to raise."""
+        """The observations of sites that get high confidence by callers in other files."""
         open_ones = [each for each in group if _confidence(outcome([each], seen)) != "high"]
         if not open_ones or outcome(open_ones, seen).is_settled:
             return {}
@@ -181,7 +181,7 @@ class Driver:
         }
 
     def _run_elsewhere(self, module: Module, site: Site) -> Frame:
-        """The run of a body in another file from what its parameters declare."""
+        """The run of a body in another file, with its declared parameters."""
         node = site.scopes[-1]
         if id(node) not in self._others:
             self._analysis.begin(is_shallow=True)
@@ -196,12 +196,12 @@ class Driver:
         return self._analysis.parameters.declared(function), self._analysis.mode_of(function, None)
 
     def _around(self, scopes: tuple[ast.AST, ...], depth: int) -> Frame:
-        """The run of a body that holds a call, from its own callers where these are known."""
+        """The run of a body that holds a call; with the entry from its own callers if that is known."""
         called = self._run_called(scopes, depth, {}) if isinstance(scopes[-1], FUNCTIONS) else None
         return self._run_declared(scopes, {}) if called is None else called[1]
 
     def _run_declared(self, scopes: tuple[ast.AST, ...], flags: Mapping[str, bool]) -> Frame:
-        """The run of a body from what its parameters declare."""
+        """The run of a body with its declared parameters."""
         node = scopes[-1]
         key = (id(node), tuple(flags.items()))
         known = self._declared.get((*key, False)) or (self._declared.get((*key, True)) if self._is_shallow else None)
@@ -216,7 +216,7 @@ class Driver:
     def _run_called(
         self, scopes: tuple[ast.AST, ...], depth: int, flags: Mapping[str, bool]
     ) -> tuple[Entry, Frame] | None:
-        """The run of a function from what its callers give it; None where they tell nothing."""
+        """The entry from callers and the run with it; None if the callers do not decide the entry."""
         node = scopes[-1]
         key = (id(node), tuple(flags.items()))
         for each in ((*key, self._is_shallow), (*key, False)):
@@ -244,19 +244,20 @@ def _confidence(outcome: Outcome) -> Confidence | None:
 
 
 def _is_open(seen: Observation) -> bool:
-    """True if a caller may tell more of what is given there."""
+    """True if callers may add facts to an observation."""
     values = (seen.receiver, *seen.arguments.values(), seen.arguments.starred)
     held = (each for value in values for each in held_in(value))
     return any(isinstance(each, (v.Tensor, v.Unknown)) or each == v.NonTensor("literal") for each in held)  # a default
 
 
 def _is_switch(node: ast.Assign) -> bool:
-    """`flag = False`: where the flag holds it has not run."""
+    """True for `flag = False`, which has not run where the flag holds."""
     return isinstance(node.value, ast.Constant) and isinstance(node.value.value, bool)
 
 
 def _proved(alone: Observation | None, told: Observation) -> Observation:
-    """Drop the evidence of grad mode from what would be so with grad mode on as well."""
+    """Drop the evidence for grad mode if the declared entry alone shows that mode is off or no operand requires
+    grad."""
     if alone is None or not told.evidence:
         return told
     values = (alone.receiver, *alone.arguments.values())
@@ -273,7 +274,7 @@ def _observations(frame: Frame, group: Sequence[Asked], evidence: AllEvidence = 
         if record is not None:
             receiver, arguments, mode = record
             if isinstance(receiver, v.Nothing) and receiver.is_content:
-                receiver = v.Unknown(Reason.CONTENT)  # others have filled the list that is empty here
+                receiver = v.Unknown(Reason.CONTENT)  # other code filled the list that is empty here
             links = tuple((id(node), seen.values[id(node)]) for node in _chain(site.call) if id(node) in seen.values)
             found[id(site.call)] = Observation(receiver, links, arguments, mode, evidence if mode is False else PROVED)
     return found

@@ -1,4 +1,4 @@
-"""The global names of modules, each worked out once, from the statements that bind it and no others."""
+"""The global names of modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 class Names:
-    """The global names of modules; each is worked out once, from the statements that bind it and no others."""
+    """The global names of modules; each is evaluated once, by running only the statements that bind it."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
@@ -30,7 +30,7 @@ class Names:
         key = (id(module), name)
         known = self._known.get(key)
         if known is None:
-            self._known[key] = v.Unknown(Reason.NAME)  # while it is being worked out
+            self._known[key] = v.Unknown(Reason.NAME)  # while it is being evaluated
             before = self._analysis.cuts
             found = self._find(module, name)
             known = self._known[key] = self._analysis.own_promises.named(module, name, found) or found
@@ -63,7 +63,8 @@ class Names:
         return v.Unknown(Reason.NAME) if isinstance(value, v.Nothing) else value
 
     def _unbound(self, module: Module, name: str) -> v.Value:
-        """A builtin, or what comes by `from x import *`, or by an import in some function."""
+        """The value of a name without binding: a builtin, or from `from x import *`, or from an import in a
+        function."""
         if name in _BUILTINS:
             return v.Symbol(f"builtins.{name}")
         for star in module.names.bindings.get("*", ()):
@@ -75,7 +76,7 @@ class Names:
         return self.import_value(module, imported) if imported is not None else v.Unknown(Reason.NAME)
 
     def _bound_by(self, module: Module, name: str, statement: ast.stmt, before: v.Value) -> v.Value:
-        """Return what a name is after a statement in the body of a module."""
+        """The value of a name after a statement in the body of a module."""
         frame = self._analysis.module_frame(module)
         if not isinstance(before, v.Nothing):
             frame.bind(name, before)
@@ -90,7 +91,7 @@ class Names:
         return (frame.env or frame.last_env).get(name, v.NOTHING)
 
     def member(self, module: Module, name: str) -> v.Value:
-        """Return what `module.name` is."""
+        """The value of `module.name`."""
         found = self._analysis.own_promises.named(module, name, self._member(module, name))
         return v.Unknown(Reason.IMPORT) if found is None else found
 
@@ -112,7 +113,7 @@ class Names:
         return None
 
     def import_value(self, module: Module, imported: Import) -> v.Value:
-        """Return what an import binds."""
+        """The value that an import binds."""
         if imported.name is None:
             dotted = imported.module.partition(".")[0] if imported.binds_root else imported.module
             found = module.project.find(dotted, module.folder)
@@ -127,7 +128,7 @@ class Names:
 
 
 def _changes_in(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    """The statements of a module's body that call a method of a name: `net.cuda()`, `rows.append(x)`."""
+    """The statements of a module's body that call a method of a name, by name: `net.cuda()`, `rows.append(x)`."""
     found: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
         call = statement.value if isinstance(statement, ast.Expr) else None

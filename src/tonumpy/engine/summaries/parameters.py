@@ -1,4 +1,4 @@
-"""Tells what parameters are: by their annotations, defaults and names, or by what a call gives them."""
+"""The values of parameters: by their annotations, defaults and names, or by the arguments of a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEQUENCES = frozenset(
     " deque AsyncIterator AsyncIterable Deque".split()
 )
 _MAPPINGS = frozenset("dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict".split())
-# What stands in brackets behind these, by what the first part of it is.
+# The value of a subscripted annotation, by that of its first part.
 _OF_FIRST_PART: dict[str, Callable[[v.Value], v.Value]] = {
     "Optional": lambda value: join(value, v.NONE),
     **dict.fromkeys(("Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly"), lambda value: value),
@@ -97,8 +97,8 @@ class Parameters:
         return parameter_names(arguments)
 
     def annotated(self, module: Module, node: ast.expr | None) -> v.Value:
-        """Return what a parameter, variable or result with this annotation is; Unknown where the annotation does not
-        say."""
+        """The value of a parameter, variable or result with this annotation; Unknown if the annotation does not
+        decide."""
         if node is None:
             return v.Unknown(Reason.ANNOTATION)
         known = self._annotated.get(id(node))
@@ -113,7 +113,7 @@ class Parameters:
             if isinstance(node.value, str):
                 try:
                     parsed = ast.parse(node.value.strip(), mode="eval").body
-                    self._parsed.append(parsed)  # so that the ids of its nodes stay its own
+                    self._parsed.append(parsed)  # keeps the nodes alive, so that their ids stay unique
                     return self._annotation(module, parsed)
                 except (SyntaxError, ValueError):
                     pass
@@ -148,7 +148,7 @@ class Parameters:
         return v.Tensor(None, False, "integral") if is_integral else array
 
     def value_of_class(self, cls: v.Value) -> v.Value:
-        """An object of a class, given what the class's name evaluates to."""
+        """An instance of a class, given the class's value."""
         if isinstance(cls, v.Class):
             return v.Tensor() if self._analysis.classes.makes_tensors(cls) else v.Instance(cls)
         if isinstance(cls, v.Annotation):
@@ -160,7 +160,7 @@ class Parameters:
         return _of_library_class(cls.name) if isinstance(cls, v.Symbol) else v.Unknown(Reason.ANNOTATION)
 
     def combined(self, seen: v.Value, declared: v.Value) -> v.Value:
-        """The value `seen`, given the declared kind if its own kind is unknown."""
+        """The value `seen`, with the declared kind if its own kind is unknown."""
         if isinstance(declared, (v.Unknown, v.Nothing)):
             return seen
         if isinstance(seen, v.Union) and any(isinstance(each, v.Unknown) for each in seen.members):
@@ -208,7 +208,7 @@ class Parameters:
     def _declare_method(
         self, frame: Frame, function: v.Function, owner: v.Class, first: str, found: dict[str, v.Value]
     ) -> None:
-        """Say of the parameters of a method what its class, and the libraries that call it, tell."""
+        """Refine the parameters of a method by its class, and by the libraries that call it."""
         classes, name = self._analysis.classes, getattr(function.node, "name", "")
         is_new = name == "__init__" and classes.is_module(owner) and len(classes.ancestors(owner)) == 1
         found[first] = v.Instance(owner, on_cpu=True if is_new else None)
@@ -229,7 +229,7 @@ class Parameters:
 
     @staticmethod
     def receiver_of(function: v.Function) -> str | None:
-        """`self` of a method; None for plain functions, static and class methods."""
+        """The name of a method's `self` parameter; None for plain functions, static and class methods."""
         node = function.node
         if function.owner is None or isinstance(node, ast.Lambda) or node not in function.owner.node.body:
             return None
@@ -239,7 +239,7 @@ class Parameters:
         return names[0] if names else None
 
     def bound(self, function: v.Function, receiver: v.Value | None, arguments: v.Arguments) -> dict[str, v.Value]:
-        """The value of each parameter at a call: the argument, or the default, or what is declared."""
+        """The value of each parameter at a call: the argument, else the default, else the declared value."""
         values = dict(self.declared(function))
         positional = list(arguments.positional) if receiver is None else [receiver, *arguments.positional]
         given = _given_to_each(function, positional, arguments, values.keys())
@@ -256,7 +256,7 @@ class Parameters:
 
 
 def _as_passed(declared: v.Value, value: v.Value) -> v.Value:
-    """A parameter of a method that a library calls with a value."""
+    """The value of a parameter of a method that a library calls with `value`."""
     taint = value.device_taint if isinstance(value, v.Unknown) else v.DeviceTaint.NONE
     if isinstance(declared, v.Instance):
         return declared._replace(device_taint=max(declared.device_taint, taint))

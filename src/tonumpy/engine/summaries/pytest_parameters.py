@@ -1,4 +1,4 @@
-"""Tells what pytest gives the parameters of tests: the results of fixtures, and the values that `parametrize` lists."""
+"""The values that pytest passes to tests: results of fixtures, and the values in `parametrize`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tonumpy.engine.values.joins import join_all, sequence_of
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS
 
-_MAX_FIXTURES = 3  # that are given to each other
+_MAX_FIXTURES = 3  # depth of fixtures that use each other
 
 
 def given_by_pytest(analysis: Analysis, function: v.Function, depth: int = 0) -> dict[str, v.Value]:
-    """The parameters of a test or fixture that are known; {} for other functions."""
+    """The known parameters of a test or fixture; {} for other functions."""
     node, module = function.node, function.module
     if isinstance(node, ast.Lambda) or not (module.use.holds_tests or depth):
         return {}
@@ -52,7 +52,7 @@ def _made_by(analysis: Analysis, fixture: v.Function, depth: int) -> v.Value:
 
 
 def _listed(analysis: Analysis, function: v.Function) -> dict[str, v.Value]:
-    """By `@pytest.mark.parametrize("x, y", [(1, 2), (3, 4)])` at the test or at its class."""
+    """The parameters by `@pytest.mark.parametrize("x, y", [(1, 2), (3, 4)])` at the test or its class."""
     frame = analysis.module_frame(function.module)
     found: dict[str, v.Value] = {}
     around = () if function.owner is None else function.owner.node.decorator_list
@@ -69,14 +69,14 @@ def _listed(analysis: Analysis, function: v.Function) -> dict[str, v.Value]:
 
 
 def _names_in(value: v.Value) -> list[str]:
-    """`x` and `y` of "x, y", or of ["x", "y"]."""
+    """The names `x` and `y` in "x, y" or ["x", "y"]."""
     parts = value.items or () if isinstance(value, v.Sequence) else (value,)
     words = (str(each.value) for each in parts if isinstance(each, v.Constant))
     return [word.strip() for each in words for word in each.split(",")]
 
 
 def _row(item: v.Value) -> v.Value:
-    """The values of one test, also where `pytest.param(...)` holds them."""
+    """The values of one test, unwrapped from `pytest.param(...)`."""
     if not isinstance(item, v.LibraryObject) or item.name != "pytest.param" or item.arguments is None:
         return item
     values = item.arguments.positional

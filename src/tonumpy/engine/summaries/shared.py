@@ -1,4 +1,4 @@
-"""Names what the parts of an analysis ask of each other."""
+"""The protocol by which the parts of an analysis query each other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tonumpy.engine.values import values as v
 class Analysis(Summaries, Protocol):
     """The analysis of one module, as its parts see it.
 
-    `cuts` counts what was left out because of a limit; `provisional` names what was worked out with a cut: the
-    table and the key there.
+    `cuts` counts results that a limit cut; `provisional` lists results computed with a cut, by table and key.
     """
 
     cuts: int

@@ -32,9 +32,8 @@ class DeviceTaint(IntEnum):
 
 
 class Tensor(NamedTuple):
-    """A torch tensor. `likely`: known only by the methods used on it, in a module where torch is the only array
-    framework.
-    `possible`: known only by methods that another framework of the module has too.
+    """A torch tensor. `likely`: only the methods used on it show so, and torch is the module's only array framework.
+    `possible`: only methods show so that another framework of the module has too.
     """
 
     on_cpu: Fact = None
