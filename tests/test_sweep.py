@@ -574,7 +574,7 @@ def test_tasks_may_be_killed_and_the_run_interrupted(tmp_path: Path) -> None:
     folder at hand."""
     for name in ("dask", "distributed", "json", "psutil", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported by mistake')\n")
-    count = 24  # so many that one task is killed before all are done, however busy the machine is
+    count = 72  # so many that one task is killed before all are done, however quick or busy the machine is
     for number in range(count):
         repository(tmp_path / "all" / f"{number:02}", {f"{n}.py": FLAGGED * 80 for n in range(3)})
     sweep = Sweep(tmp_path, None)
