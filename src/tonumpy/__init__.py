@@ -1,14 +1,14 @@
 """Find and repair conversions of PyTorch tensors to NumPy that can raise or give wrong data.
 
-PYTEST_DONT_REWRITE: pytest rewrites the assertions of a package with a plugin, and warns where it is too late for that.
+PYTEST_DONT_REWRITE: pytest rewrites the assertions of a package with a plugin, and warns if it is too late for that.
 """
 
 from __future__ import annotations
 
 import sys
 
-if sys.argv[:1] == ["-m"] and not getattr(sys.flags, "safe_path", False):  # `python -m tonumpy` is being looked up
-    del sys.path[0]  # the folder at hand, which may be a stranger's: what lies there is not for us to import
+if sys.argv[:1] == ["-m"] and not getattr(sys.flags, "safe_path", False):  # started by `python -m tonumpy`
+    del sys.path[0]  # the working folder, which may be a stranger's: import nothing from it
 
 TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost every start of the command
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # else every misspelt name would be right to a type checker
+if not TYPE_CHECKING:  # else a type checker would accept every misspelt name
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
@@ -60,7 +60,7 @@ if not TYPE_CHECKING:  # else every misspelt name would be right to a type check
 
             try:
                 return version("tonumpy")
-            except PackageNotFoundError:  # it is run from a checkout, or a copy of one, and not installed
+            except PackageNotFoundError:  # run from a checkout, not installed
                 return "unknown"
         if name in _HOMES:
             from importlib import import_module

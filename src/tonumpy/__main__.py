@@ -1,4 +1,4 @@
-"""`tonumpy`, and `python -m tonumpy`."""
+"""Runs the command for `tonumpy` and `python -m tonumpy`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
 
 
 def run() -> int:
-    """The exit code; an interrupted program ends here and waits for nothing more."""
+    """Run the command and return the exit code; an interrupted program exits here, without waiting for anything."""
     from tonumpy.boundary.signals import raised  # start-up: an interrupt is quiet by now
 
     with raised(_end_at_once) as signals:

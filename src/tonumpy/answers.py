@@ -1,6 +1,6 @@
-"""Answers for `why`: each fact that is known of one conversion, and what it rests on.
+"""Makes the answers of `why`: each known fact about a conversion, and its evidence.
 
-The conversion is one of a module that tells origins: with the line behind each fact (see engine/values/origins.py).
+The conversion's module has `tells_origins` set: evidence has the line behind each fact (see engine/values/origins.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import last_name
 from tonumpy.text.syntax import FUNCTIONS, statements_of
 
-# What is true on one path at least, once another path joins.
+# For a joined fact: the states that some path may have had before the join.
 _ALSO = {
     "unknown": ("chosen", "learns"),
     "chosen": ("unknown", "elsewhere"),
@@ -42,7 +42,7 @@ def answers_of(conversion: Conversion, module: Module) -> tuple[Answer, ...]:
         return tuple(each for each in grounds if each.about == about)
 
     if isinstance(conversion, (TakenTensor, FalseMask)):
-        return (_kind(conversion, of("kind")),)  # neither device nor grad counts there
+        return (_kind(conversion, of("kind")),)  # neither device nor grad matters
     of_mode = (*of("grad mode"), *_line_of_mode(conversion, filename))
     mode = {True: "on", False: "off", None: "unknown (may be on)"}[conversion.grad_mode]
     return (
@@ -71,7 +71,7 @@ def _speaks_for_fact(ground: Ground, conversion: Conversion) -> bool:
 
 
 def answers_of_argument(argued: Argued, module: Module) -> tuple[Answer, ...]:
-    """The answers for an argument of a function that converts; it may be no tensor."""
+    """The answers about an argument of a function that may convert; it need not be a tensor."""
     lines = lines_of_evidence(argued.evidence, "kind")
     if not argued.is_converter:
         return (Answer("given to", f"`{argued.function}`, {argued.words}", lines),)
@@ -83,7 +83,7 @@ def answers_of_argument(argued: Argued, module: Module) -> tuple[Answer, ...]:
 
 
 def lines_of_evidence(evidence: AllEvidence, about: str, states: Iterable[str] | None = None) -> tuple[Ground, ...]:
-    """The lines of code behind one fact, of all states or of some."""
+    """The lines of code that prove one fact, for all states or for `states`."""
     pieces = sorted(each for each in evidence if each.strength is Strength.PROOF and each.about == about)
     return tuple(
         Ground("code", each.about, "", each.message, each.filename, each.row)
@@ -110,7 +110,7 @@ def _states(conversion: Conversion) -> dict[str, str]:
 
 
 def _line_of_mode(conversion: Conversion, filename: str) -> list[Ground]:
-    """The innermost `with torch.no_grad():` or decorator around it that says so."""
+    """The line of the innermost `with torch.no_grad():` or decorator that sets the grad mode, if there is one."""
     wanted = {True: "on", False: "off", None: ""}[conversion.grad_mode]
     site = conversion.site
     found = None
@@ -150,7 +150,7 @@ def _left_to_callers(conversion: Conversion) -> list[Answer]:
 
 
 def _doubtful(conversion: Conversion) -> list[Answer]:
-    """Why the confidence is low where only a name says that parameters are in it."""
+    """The answer that says why confidence is low if only a name suggests that parameters are involved."""
     is_doubtful = isinstance(conversion, ArgumentConversion) and conversion.is_doubtful
     why = "low, as what makes it is only taken for a model, and grad mode may be off"
     return [Answer("confidence", why)] if is_doubtful else []
@@ -200,7 +200,7 @@ def _grad(conversion: Conversion, grounds: tuple[Ground, ...]) -> Answer:
 
 
 def _representation(conversion: Conversion, of_dtype: tuple[Ground, ...]) -> list[Answer]:
-    """The dtype, layout and bit; only a dtype can rest on more than proof."""
+    """The answers about dtype, layout and bit; only a dtype may have evidence other than proof."""
     facts = (
         ("dtype", conversion.dtype, of_dtype),
         ("layout", conversion.layout, ()),

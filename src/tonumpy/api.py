@@ -1,4 +1,4 @@
-"""The public functions: they check or repair the source of one module or notebook, or check paths."""
+"""Defines the public functions, which check or repair the source of one module or notebook, or check paths."""
 
 import os
 import warnings
@@ -35,13 +35,12 @@ def check_source(
     confidence: Confidence = "medium",
     disable_habits: Sequence[str] = (),
 ) -> list[Finding]:
-    """The findings in the order of the text, less those that a `# noqa` comment suppresses.
+    """Check a source, and return the findings in source order, without those that a `# noqa` comment suppresses.
 
-    `select` and `ignore` take codes or their beginnings, as on the command line. No configuration file is read.
-    `confidence` is the least that is wanted, and `disable_habits` names habits that are not believed.
-    SourceError where the source cannot be decoded or parsed, ValueError for an argument that is wrong. The source is
-    that of a notebook, JSON, where the file name ends with `.ipynb`; of a cell that cannot be parsed a SyntaxWarning
-    tells.
+    `select` and `ignore` take codes or prefixes of codes, as on the command line. No configuration file is read.
+    `confidence` is the minimum to report, and `disable_habits` names habits to disregard.
+    Raises SourceError if the source cannot be decoded or parsed, ValueError for an invalid argument. If the file name
+    ends with `.ipynb`, the source is a notebook's JSON; a SyntaxWarning names each cell that cannot be parsed.
     """
     settings = _settings(
         select=select,
@@ -60,9 +59,9 @@ def check_source(
 
 
 class Checked(NamedTuple):
-    """The findings of many files in the order of the files, and an error for each that could not be checked.
+    """The findings of many files, in the order of the files, and an error for each file that could not be checked.
 
-    `warnings` are about the search for files, such as ignore rules that could not be asked for.
+    `warnings` are about the search for files, such as ignore rules that could not be read.
     """
 
     findings: list[Finding]
@@ -82,12 +81,12 @@ def check_paths(
     confidence: Confidence | None = None,
     jobs: int = 1,
 ) -> Checked:
-    """Check files and folders as `tonumpy check PATH...` does: less what is excluded, each under its pyproject.toml.
+    """Check files and folders as `tonumpy check PATH...` does: without excluded ones, each by its pyproject.toml.
 
-    The other arguments are the options of these names; None leaves the choice to the files. `jobs` is the number of
-    processes, 0 for one a core. ConfigError for a configuration file that cannot be followed, ValueError for an
-    argument that is wrong; a file that cannot be read or parsed is among the errors, and the others are checked all the
-    same. Where the paths lead to no file of Python, a warning says so.
+    The other arguments are the options of these names; with None, the configuration files decide. `jobs` is the number
+    of processes, 0 for one per core. Raises ConfigError for an invalid configuration file, ValueError for an invalid
+    argument; a file that cannot be read or parsed is among the errors, and the others are still checked. If the paths
+    contain no Python file, a warning says so.
     """
     choices = read_choices(
         select=select, ignore=ignore, strict=strict, preview=preview, confidence=confidence, jobs=jobs
@@ -115,9 +114,9 @@ def fix_source(
     links: Links = "both",
     unsafe: bool = False,
 ) -> _Text:
-    """The repaired source, as the type that was given; `unsafe` applies unsafe fixes too.
+    """Repair a source, and return it with the type that was given; `unsafe` applies unsafe fixes, too.
 
-    What is not repaired stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
+    All else stays as it is, byte for byte. The other arguments and the errors are those of `check_source`.
     """
     settings = _settings(select=select, ignore=ignore, strict=strict, preview=preview, style=style, links=links)
     module = source_of(source, filename)
@@ -127,7 +126,7 @@ def fix_source(
 
 
 def _warn_of_cells(source: Source) -> None:
-    """Warn of the cells that could not be parsed."""
+    """Warn about each cell that could not be parsed."""
     for error in source.skipped:
         warnings.warn(str(error), SyntaxWarning, stacklevel=3)
 

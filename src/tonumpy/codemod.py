@@ -1,4 +1,4 @@
-"""The fix as a LibCST codemod: it repairs a module by the settings of its pyproject.toml, and warns of what is left.
+"""The fix as a LibCST codemod: it repairs a module by the settings of its pyproject.toml, and warns about the rest.
 
     python -m libcst.tool codemod --no-format -x tonumpy.codemod.FixNumpyConversionsCommand PATH...
 
@@ -52,7 +52,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
         style: Style | None = None,
         links: Links | None = None,
     ) -> None:
-        """An option that is not given leaves the choice to the pyproject.toml that governs the file."""
+        """Take the options; for those not given, the pyproject.toml that governs the file decides."""
         super().__init__(context)
         choices = read_choices(strict=strict or None, unsafe_fixes=unsafe_fixes or None, style=style, links=links)
         self.configuration = Configuration(choices)
@@ -68,7 +68,7 @@ class FixNumpyConversionsCommand(CodemodCommand):
         try:
             fixed = fix(source, settings, Project(), unsafe=settings.unsafe_fixes)
         except RewriteError:
-            raise  # a defect of ours counts as a failure, and LibCST goes on with the next file
+            raise  # an internal error counts as a failure; LibCST goes on with the next file
         except SourceError as error:
             raise SkipFile(str(error)) from error
         for finding in fixed.remaining:
@@ -79,9 +79,9 @@ class FixNumpyConversionsCommand(CodemodCommand):
 
 
 def _is_lossy(tree: Module, filename: str) -> bool:
-    """True if LibCST has lost something in reading the file (a form feed, a last carriage return).
+    """True if LibCST has lost characters in reading the file (a form feed, a last carriage return).
 
-    A tree that another codemod has changed since also differs from the file, and that is no loss.
+    A tree that differs because another codemod has changed it is not lossy.
     """
     try:
         data = read_regular(filename)

@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from tonumpy.rules import Rule
 
 STRICT_CODE = "TNP300"
-OUR_CODES = "TNP"  # is what every code of ours begins with
+OUR_CODES = "TNP"  # the prefix of all our codes
 _REQUIRED = "required-version"
 
-# Parsing TOML costs more than all the rest of a run over a few files, so it is done only where a file names the table.
-# The table may be named in a header that is not closed.
-_NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compiled where it is needed: start-up
+# Parsing TOML costs more than all the rest of a run over a few files, so it is done only if a file names the table.
+# The table may be named in an unclosed header.
+_NAMES_THE_TABLE = rb"(?m)tonumpy[\"']?\s*[].=]|^[ \t]*\[[^\n]*tonumpy"  # compiled when needed: start-up
 
 
 class ConfigError(Exception):
-    """A choice that cannot be followed; its text names the file or option, the key and what is wrong."""
+    """A setting or option is invalid; the text names the file or option, the key and what is wrong."""
 
 
 class Settings(NamedTuple):
-    """`select`, `ignore` and `extend_select` hold codes, their beginnings ("TNP1") or ALL; without a `select` there are
-    the rules on by default, with an empty one none.
+    """`select`, `ignore` and `extend_select` hold codes, prefixes of codes ("TNP1") or ALL; `select` None selects the
+    rules on by default, an empty one none.
 
-    `ignored_here` is what `per_file_ignores` says of one file: these codes are off whatever selects them.
-    `jobs` is the number of processes, 0 for as many as there are cores; a file gets no more than that.
+    `ignored_here` are the codes that `per_file_ignores` turns off in one file, whatever selects them.
+    `jobs` is the number of processes, 0 for one per core; a configuration file cannot ask for more than that.
     """
 
     select: tuple[str, ...] | None = None
@@ -65,9 +65,9 @@ class Settings(NamedTuple):
     observed: str | None = None
 
     def selects(self, rule: Rule) -> bool:
-        """The longest beginning of the rule's code wins, and `ignore` wins over a selection of the same length.
+        """True if a rule is on: the longest prefix of its code wins; of two that are equally long, `ignore`.
 
-        A rule that is off by default is turned on by ALL or by a beginning that has a digit, not by the bare "TNP".
+        A rule that is off by default is turned on by ALL or by a prefix with a digit, not by the bare "TNP".
         """
         if (rule.is_preview and not self.preview) or _weight(rule.code, self.ignored_here):
             return False
@@ -82,7 +82,7 @@ class Settings(NamedTuple):
         return selected > ignored
 
     def selected_in_vain(self) -> list[str]:
-        """The codes of preview rules that are selected by their full codes, but not turned on by `preview`."""
+        """The codes of preview rules that are selected by their full codes, but stay off without `preview`."""
         asked = {*(self.select or ()), *self.extend_select}
         if self.preview or not asked:
             return []
@@ -91,12 +91,12 @@ class Settings(NamedTuple):
         return [rule.code for rule in all_rules() if rule.is_preview and rule.code in asked]
 
     def repair_style(self, rules: Iterable[Rule]) -> RepairStyle:
-        """The style in which these rules repair: strict asks for both links, whatever is needed."""
+        """The style in which these rules repair: strict asks for both links, needed or not."""
         is_strict = any(rule.code == STRICT_CODE for rule in rules)
         return "needed" if self.style == "links" and self.links == "needed" and not is_strict else self.style
 
     def in_file(self, path: str) -> Settings:
-        """These settings as they hold for one of their files."""
+        """These settings, with `ignored_here` for one file."""
         if not self.per_file_ignores:
             return self
         codes = [code for each in self.per_file_ignores if each.cover(path) for code in each.codes]
@@ -104,7 +104,7 @@ class Settings(NamedTuple):
 
 
 def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
-    """True if the bytes of a file may hold what a selected rule judges; `settings` is called only where it counts."""
+    """True if the bytes of a file may contain what a selected rule judges; `settings` is called only if needed."""
     judged = set[str]()
     for kind in kinds_in(data):
         if kind == "receivers":
@@ -121,22 +121,22 @@ def may_have_findings(data: bytes, settings: Callable[[], Settings]) -> bool:
 
 
 def _weight(code: str, beginnings: Sequence[str]) -> int:
-    """The weight of the longest beginning that fits a code: 0 for none, 1 for ALL, else by its length."""
+    """The weight of the longest matching prefix of a code: 0 for none, 1 for ALL, else its length plus 1."""
     fitting = (len(each) + 1 for each in beginnings if code.startswith(each))
     return max(fitting, default=int(ANY_CODE in beginnings))
 
 
-# The choices of one place, a file or the command line, by the names of `Settings`, and `extend_exclude`; those that it
-# does not make are missing.
+# The settings that a file or the command line gives, by the names of `Settings`, and `extend_exclude`; all others are
+# missing.
 Choices = dict[str, Any]
 
 
 def overlay(under: Choices, over: Choices) -> Choices:
-    """Combine the choices of two places; those of `over` count over those of `under`.
+    """Combine the choices of two places; those of `over` override those of `under`.
 
-    As in ruff, a `select` starts the selection anew (what lies under it of `select`, `extend-select`, `ignore` and
-    `strict` is dropped), while an `ignore`, an `extend-select` and an `extend-exclude` are added to what lies under it.
-    An `extend-select` also takes back what lies under it of `ignore`.
+    As in ruff, a `select` restarts the selection (`select`, `extend-select`, `ignore` and `strict` of `under` are
+    dropped), while an `ignore`, an `extend-select` and an `extend-exclude` are added to those of `under`. An
+    `extend-select` also removes its codes from the `ignore` of `under`.
     """
     dropped = ("select", "extend_select", "ignore", "strict") if "select" in over else ()
     under = {name: value for name, value in under.items() if name not in dropped}
@@ -149,7 +149,7 @@ def overlay(under: Choices, over: Choices) -> Choices:
 
 
 def combine(file: Choices, line: Choices) -> Settings:
-    """The settings that follow from a file's choices and the command line's over them."""
+    """The settings by a file's choices, overridden by those of the command line."""
     said = overlay(file, line)
     said["exclude"] = (*said.get("exclude", ()), *said.pop("extend_exclude"))
     said["jobs"] = line["jobs"] if "jobs" in line else min(said.get("jobs", 0), cores())
@@ -157,16 +157,16 @@ def combine(file: Choices, line: Choices) -> Settings:
 
 
 def cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine has."""
+    """The number of cores that this process may use; in a container fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Configuration:
     """The settings of each folder.
 
-    As in ruff, a file is governed by the nearest pyproject.toml at or above its folder that has a `[tool.tonumpy]`
-    table; files without the table are passed over, and two of them are never merged unless one says `extend`.
-    `--config FILE` governs every file instead, `--isolated` leaves all of them unread.
+    As in ruff, the nearest pyproject.toml at or above a file's folder with a `[tool.tonumpy]` table governs the file;
+    those without the table are skipped, and two are never merged unless one says `extend`. `--config FILE` governs all
+    files instead; with `--isolated` none is read.
     """
 
     def __init__(self, line: Choices | None = None, config: str | None = None, isolated: bool = False) -> None:
@@ -183,11 +183,11 @@ class Configuration:
         return self.governed(folder)[0]
 
     def settings_of(self, path: str) -> Settings:
-        """The settings of one file, with what `per-file-ignores` says of it."""
+        """The settings of one file, with `per-file-ignores` applied."""
         return self.settings_in(os.path.dirname(path)).in_file(path)
 
     def governed(self, folder: str) -> tuple[Settings, str | None]:
-        """The settings of a folder, and the file that they were read from, if one was."""
+        """The settings of a folder, and the file that they were read from, or None."""
         if self._everywhere is not None:
             return self._everywhere
         found = self._folders.get(folder)
@@ -204,7 +204,7 @@ class Configuration:
         return found
 
     def _own(self, folder: str) -> tuple[Settings, str | None] | None:
-        """The settings of the folder's own file, if it has any."""
+        """The settings of the folder's own file, and its path; None if it has none."""
         path = os.path.join(folder, "pyproject.toml")
         if os.path.islink(path):
             try:
@@ -223,7 +223,7 @@ def _read_named(path: str, read_for: tuple[str, ...] = ()) -> Choices:
 
 
 def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
-    """The choices of one TOML file over those of the one that it extends; None where it has no table for us.
+    """The choices of one TOML file, over those of the file that it extends; None if it has no table of ours.
 
     `read_for` are the files that led here, each extending the next.
     """
@@ -236,7 +236,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
     here = real_path(path)
     if here in read_for:
         raise ConfigError(f"{path}: [tool.tonumpy] extend: the files extend each other in a circle")
-    choices = read_table(table, path)  # what is wrong here is said before what is wrong there
+    choices = read_table(table, path)  # errors of this file come before those of the extended one
     try:
         under = _read_named(_in_repository(extended, os.path.dirname(path)), (*read_for, here))
     except (ConfigError, ValueError) as error:
@@ -245,7 +245,7 @@ def _read(path: str, read_for: tuple[str, ...] = ()) -> Choices | None:
 
 
 def _in_repository(path: str, folder: str) -> str:
-    """A file of settings that a repository names, or has put there as a link, is one of its own; ValueError."""
+    """The path of a settings file that a repository names or links to; ValueError if it is outside the repository."""
     return configured_path(path, folder, inside=root_of(folder), kind="file", otherwise="`--config`")
 
 
@@ -256,7 +256,7 @@ def _table(path: str) -> object:
         return None
     try:
         document = _parsed(data.decode())
-    except ValueError as error:  # of the text, its encoding or a number with too many digits
+    except ValueError as error:  # invalid text, encoding, or a number with too many digits
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
@@ -265,7 +265,7 @@ def _table(path: str) -> object:
 
 
 def read_file(path: str, advice: str = "") -> bytes:
-    """The bytes of a file that a user or the settings name; ConfigError, with the advice, where it cannot be read."""
+    """The bytes of a file that a user or the settings name; ConfigError, with the advice, if it cannot be read."""
     try:
         return read_regular(path)
     except OSError as error:
@@ -281,7 +281,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def read_table(table: object, path: str) -> Choices:
-    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError where one is wrong."""
+    """The choices in a parsed `[tool.tonumpy]` table of the file at `path`; ConfigError if one is invalid."""
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.tonumpy: expected a table, found {shown(table)}")
     _check_version(table, path)  # before keys that another version may know
@@ -289,7 +289,7 @@ def read_table(table: object, path: str) -> Choices:
     for key, value in table.items():
         if key == _REQUIRED:
             continue
-        if key == "lint":  # where ruff has it
+        if key == "lint":  # as in ruff
             raise ConfigError(f"{path}: [tool.tonumpy.lint]: put its keys one level up, in [tool.tonumpy]")
         if key not in READERS:
             known = sorted((*READERS, "extend", _REQUIRED))
@@ -304,7 +304,7 @@ def read_table(table: object, path: str) -> Choices:
 
 
 def _check_version(table: dict[str, object], path: str) -> None:
-    """ConfigError where the file asks for another version (PEP 440); a bare one means itself alone, as in ruff."""
+    """Raise ConfigError if the file requires another version (PEP 440); a bare version means `==`, as in ruff."""
     if _REQUIRED not in table:
         return
     from packaging.specifiers import InvalidSpecifier, SpecifierSet  # only where a version is asked for: start-up
@@ -323,7 +323,7 @@ def _check_version(table: dict[str, object], path: str) -> None:
 
 
 def read_inline(text: str) -> Choices:
-    """The choices of `KEY = VALUE` on the command line, in TOML; ConfigError if it is wrong."""
+    """The choices of `KEY = VALUE` on the command line, in TOML; ConfigError if it is invalid."""
     try:
         table = _parsed(text)
     except ValueError as error:
@@ -332,7 +332,7 @@ def read_inline(text: str) -> Choices:
 
 
 def read_choices(**said: object) -> Choices:
-    """The choices that a program gives in a call, None where it says nothing; ValueError that names what is wrong."""
+    """The choices in the arguments of a call, where None means not given; ValueError names what is wrong."""
     choices: Choices = {}
     for name, value in said.items():
         key = name.replace("_", "-")

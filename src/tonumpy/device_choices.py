@@ -1,8 +1,7 @@
 """Finds the line that chooses a device, `device = pick()`, for a line that uses it, `x.to(device)`, and names it in
 findings.
 
-The search follows names by syntax alone, through one module: bindings, attributes of the class, and what a function
-returns.
+The search follows names by syntax alone, within one module: through bindings, attributes of the class, and `return`.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from tonumpy.text.syntax import FUNCTIONS, SCOPES, own_expressions, statements_o
 from tonumpy.text.tree_paths import path_at
 
 _MOVES = ("to", "cuda", "xpu", "set_default_device")
-_MAX_ROWS = 30  # that lead to one conversion, the nearest first
-_MAX_STEPS = 6  # bindings of bindings
+_MAX_ROWS = 30  # searched before one conversion, the nearest first
+_MAX_STEPS = 6  # followed from binding to binding
 
 
 class Choice(NamedTuple):
-    """The name of a device where a tensor is put on it, empty for an expression, and the lines that lead to its value,
+    """A device where a tensor is moved to it: its name, empty for an expression, and the lines that lead to its value,
     the last of which chooses."""
 
     name: str
@@ -38,7 +37,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(grounds: Iterable[Ground], module: Module) -> list[Choice]:
-    """The devices that each line of code names."""
+    """The unique choices of the devices that the grounds' lines of code name."""
     found = []
     for ground in grounds:
         there = _module_of(ground, module) if ground.kind == "code" else None
@@ -57,7 +56,7 @@ def _module_of(ground: Ground, module: Module) -> Module | None:
 
 
 def rows_behind(node: ast.AST, scopes: Sequence[Scope]) -> Iterator[int]:
-    """The rows before a node in its function that bind or move what it reads, and so on, the last one first."""
+    """Yield the rows before a node, in its function, that transitively bind or move the names it reads, last first."""
     names, row = names_in(node), getattr(node, "lineno", 0)
     for statement in reversed(list(statements_of(scopes[-1].body))):
         bound = set(_names_bound_or_moved(statement))
@@ -67,7 +66,7 @@ def rows_behind(node: ast.AST, scopes: Sequence[Scope]) -> Iterator[int]:
 
 
 def _names_bound_or_moved(statement: ast.stmt) -> Iterator[str]:
-    """The names of `x = ...`, `x, y = ...`, `for x in ...` and `x.to(device)`."""
+    """Yield the names that a statement binds (`x, y = ...`, `for x in ...`) or moves (`x.to(device)`)."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         yield from bound_names(statement.value.func)
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
@@ -91,8 +90,8 @@ def _given_as_devices(call: ast.Call) -> list[ast.expr]:
 def _lines_behind(
     node: ast.expr, scopes: Sequence[Scope], row: int, filename: str, left: int = _MAX_STEPS
 ) -> Iterator[Ground]:
-    """The lines that bind what an expression reads in a row, one after the other; `left` are the steps that may still
-    be made."""
+    """Yield the lines that bind an expression as read in a row, following each binding to the next; `left` counts the
+    steps still allowed."""
     path = path_of(node.func if isinstance(node, ast.Call) else node)
     statement, holders = _bound(path, scopes, row) if path and left else (None, scopes)
     if isinstance(statement, FUNCTIONS):  # that is called, or a property
@@ -118,8 +117,8 @@ def _line(message: str, filename: str, row: int) -> Ground:
 
 
 def _bound(path: str, scopes: Sequence[Scope], row: int) -> tuple[ast.stmt | None, Sequence[Scope]]:
-    """The statement that binds a path for who reads it in a row, and the scopes around it: the last one before that in
-    the innermost scope that has one; an attribute of `self` where a method of the class binds it."""
+    """The statement that binds a path for a read in a row, and its scopes: the last before the row in the innermost
+    scope that binds it; for an attribute of `self`, a method or a binding in a method."""
     for depth in range(len(scopes), 0, -1):
         scope, around = scopes[depth - 1], scopes[:depth]
         if isinstance(scope, ast.ClassDef):
@@ -136,7 +135,7 @@ def _bound(path: str, scopes: Sequence[Scope], row: int) -> tuple[ast.stmt | Non
 
 
 def _bound_by_methods(path: str, owner: ast.ClassDef) -> Iterator[tuple[ast.stmt, Sequence[Scope]]]:
-    """Yields the method or property that `self.x` names, and what binds it in methods, with the scopes in the class."""
+    """Yield the method or property `x` of `self.x`, and its bindings in methods, each with its scopes in the class."""
     for method in (each for each in owner.body if isinstance(each, FUNCTIONS) and path.startswith("self.")):
         if method.name == path.removeprefix("self."):
             yield method, ()
@@ -144,7 +143,7 @@ def _bound_by_methods(path: str, owner: ast.ClassDef) -> Iterator[tuple[ast.stmt
 
 
 def _targets(statement: ast.stmt) -> list[str | None]:
-    """The paths that an assignment binds, or the name of a function."""
+    """The paths that an assignment binds, or the name that a `def` binds."""
     if isinstance(statement, FUNCTIONS):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -153,7 +152,7 @@ def _targets(statement: ast.stmt) -> list[str | None]:
 
 
 def with_device_lines(judgements: list[Judgement], module: Module) -> list[Judgement]:
-    """The judgements, those of a device chosen at run time with the line that chooses it."""
+    """The judgements; those about a device chosen at run time get the line that chooses it."""
     told = []
     for each in judgements:
         is_of_choice = each.conversion is not None and CHOSEN in each.finding.message
@@ -163,7 +162,7 @@ def with_device_lines(judgements: list[Judgement], module: Module) -> list[Judge
 
 
 def _choice(conversion: Conversion, module: Module) -> Choice | None:
-    """The first choice that a line behind what is converted shows, with the line itself where nothing shows more."""
+    """The first choice found in the lines behind the converted value; with the moving line itself if none chooses."""
     site = conversion.site
     for row in (site.call.lineno, *islice(rows_behind(site.call, site.scopes), _MAX_ROWS)):
         moved = Ground("code", "device", "", "is put on the device here", module.filename, row)

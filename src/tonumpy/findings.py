@@ -1,4 +1,4 @@
-"""The values that travel from the rules to every report and to the rewriter: findings, fixes, edits and errors."""
+"""Defines the values passed from the rules to reports and to the rewriter: findings, fixes, edits and errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 Applicability = Literal["safe", "unsafe", "display-only"]
 Confidence = Literal["high", "medium", "low"]
-Sureness = Confidence | Literal["observed"]  # the last of what a run has seen, and no check can say
+Sureness = Confidence | Literal["observed"]  # "observed": a run has seen it; never from a check
 Style = Literal["links", "force"]
 Links = Literal["both", "needed"]
 RepairStyle = Literal["links", "needed", "force"]
@@ -21,7 +21,7 @@ HOW_REPAIRED = {"safe": "fix", "unsafe": "unsafe fix", "display-only": "by hand"
 
 
 class Position(NamedTuple):
-    """A place in a text: row and column both start at 1, and a column counts code points, not bytes."""
+    """A place in a text: row and column start at 1, and a column counts code points, not bytes."""
 
     row: int
     column: int
@@ -36,7 +36,7 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """The repair of a finding; `message` says it to a person: "Add `.detach()`"."""
+    """The repair of a finding; `message` describes it: "Add `.detach()`"."""
 
     applicability: Applicability
     message: str
@@ -44,16 +44,16 @@ class Fix(NamedTuple):
 
     @property
     def told(self) -> str:
-        """The note behind a finding's message: "(unsafe fix: Add `.detach()`)"."""
+        """The note after a finding's message: "(unsafe fix: Add `.detach()`)"."""
         return f"({HOW_REPAIRED[self.applicability]}: {self.message})"
 
 
 class Ground(NamedTuple):
-    """One thing that a finding, or a silence, rests on.
+    """One piece of evidence for a finding, or for the lack of one.
 
-    `kind` is "code", "promise", "callers", "habit", "budget" or, of what a run has seen, "run"; `about` is what it
-    speaks of: "device", "grad", "grad mode", "dtype" or "kind", and "memory", "list" or "result" where the code writes
-    or reads what is converted. `id` names the habit, or the name of the library that promises it; it is empty for code.
+    `kind` is "code", "promise", "callers", "habit", "budget" or, for an observation, "run"; `about` is the fact:
+    "device", "grad", "grad mode", "dtype" or "kind", and "memory", "list" or "result" for code that writes or reads the
+    converted value. `id` is the name of the habit, or of the library that makes the promise; empty for code.
     `row` counts from 1, in the cell if there is a `cell`; 0 for no place.
     """
 
@@ -67,22 +67,22 @@ class Ground(NamedTuple):
 
     @property
     def source(self) -> str:
-        """`habit label-name`, `code`."""
+        """The kind with the id: `habit label-name`, `code`."""
         return f"{self.kind} {self.id}".rstrip()
 
     @property
     def words(self) -> str:
-        """`habit label-name: ...`."""
+        """The source and the message: `habit label-name: ...`."""
         return f"{self.source}: {self.message}"
 
     @property
     def words_with_place(self) -> str:
-        """The words, and ` (file:row)` where there is a place."""
+        """The words, with ` (file:row)` if there is a place."""
         return f"{self.words} ({self.place})" if self.row else self.words
 
     @property
     def place(self) -> str:
-        """`file:row`, with the cell between where it is one; the file as seen from the current folder."""
+        """The place as `file:row` or `file:cell 3:row`; the file relative to the current folder."""
         cell = [] if self.cell is None else [f"cell {self.cell}"]
         return ":".join([_seen_from_here(self.filename), *cell, str(self.row)])
 
@@ -103,7 +103,7 @@ class Cell(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """One frame of a stack: the file as Python knows it, the row from 1 and the name of the function."""
+    """One frame of a stack: the file by Python's name for it, the row from 1 and the name of the function."""
 
     filename: str
     row: int
@@ -113,10 +113,10 @@ class Caller(NamedTuple):
 class Observed(NamedTuple):
     """The observation of one conversion by a run: its tensor, and how often it was converted there.
 
-    `requires_grad`: it did, and grad mode was on. Where the tensors of several times differ, each fact is that of the
-    first that was refused for it. `reasons` are all that were seen, `error` is the first as torch words it. `stack`, of
-    the first time, has the innermost call first, and of what called the user's code only that code. `is_fragile`:
-    nothing was refused, but only because grad mode was off.
+    `requires_grad`: the tensor did, with grad mode on. If the tensors of several times differ, each fact is that of the
+    first that was refused for it. `reasons` are all that were seen, `error` is torch's first message. `stack`, of the
+    first time, has the innermost call first; of the callers of the user's code, only the user's own. `is_fragile`:
+    it was not refused only because grad mode was off.
     """
 
     device: str
@@ -132,7 +132,7 @@ class Observed(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The words for people: "seen 3 times: cuda:0, requires grad, float32, shape (2, 3)"."""
+        """The observation in words: "seen 3 times: cuda:0, requires grad, float32, shape (2, 3)"."""
         times = "once" if self.times == 1 else f"{self.times} times"
         facts = [self.device, *(["requires grad"] if self.requires_grad or self.is_fragile else [])]
         facts.append(self.dtype.removeprefix("torch."))
@@ -142,12 +142,11 @@ class Observed(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One conversion that a rule objects to, from the name `numpy` to the closing bracket of the call.
+    """One conversion that a rule reports, from the name `numpy` to the closing bracket of the call.
 
-    `confidence` says how likely the trouble is: "high" where something in sight speaks for it, "low" where all that
-    speaks against it is a habit of the field, which `evidence` names; "observed" where a run has seen it, as `observed`
-    tells.
-    In a notebook, all positions are those in the cell. `brief` is the message in few words, where its rule has any.
+    `confidence` says how likely the fault is: "high" if the code has evidence for it, "low" if the only evidence
+    against it is a habit of the field, which `evidence` names; "observed" if a run has seen it, with `observed`.
+    In a notebook, all positions are those in the cell. `brief` is a short message, empty if the rule has none.
     """
 
     filename: str
@@ -164,7 +163,7 @@ class Finding(NamedTuple):
 
     @property
     def place(self) -> str:
-        """`file:row:column`, with the cell between where it is one."""
+        """The place as `file:row:column` or `file:cell 3:row:column`."""
         return place_of(self.filename, self.start, self.cell and self.cell.number)
 
     @property
@@ -173,7 +172,7 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One fact about a conversion: of what, what is known, what that rests on, and what to do about a doubt."""
+    """One fact about a conversion: its subject, its value in words, the evidence, and how to resolve a doubt."""
 
     about: str
     text: str
@@ -182,9 +181,9 @@ class Answer(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """One conversion: where it stands, what is converted, the findings there, and the facts behind them.
+    """One conversion: its place, the converted expression, the findings there, and the facts behind them.
 
-    `silences` are for each finding what keeps it out of a report, nothing where it is reported; they may be missing.
+    `silences` are, for each finding, the reasons why it is not reported, none if it is; they may be missing.
     """
 
     start: Position
@@ -196,10 +195,10 @@ class Explanation(NamedTuple):
 
 
 class SourceError(Exception):
-    """A file that cannot be read, decoded or parsed.
+    """A file cannot be read, decoded or parsed.
 
-    `position` is None where the failure has no place in the text (an unreadable file, a broken link). It is one in
-    the cell of a notebook where there is a `cell`.
+    `position` is None if the failure has no place in the text (an unreadable file, a broken link); it is relative to
+    the `cell` of a notebook, if there is one.
     """
 
     def __init__(self, filename: str, reason: str, position: Position | None = None, cell: int | None = None) -> None:
@@ -218,6 +217,6 @@ class SourceError(Exception):
 
 
 def place_of(filename: str, position: Position | None, cell: int | None) -> str:
-    """The place as ruff writes it: `module.py:2:14`, `train.ipynb:cell 3:2:14`."""
+    """The place in ruff's notation: `module.py:2:14`, `train.ipynb:cell 3:2:14`."""
     parts = [filename] if cell is None else [filename, f"cell {cell}"]
     return ":".join(parts if position is None else (*parts, str(position.row), str(position.column)))

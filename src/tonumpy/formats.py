@@ -1,4 +1,4 @@
-"""The names of the output formats, as the modules of the package `report` have them; imports none of these."""
+"""Lists the output formats by the modules of the package `report`, without importing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def format_names() -> list[str]:
 
 
 def read_format(value: object, _root: str = "") -> str:
-    """ValueError where there is no such format."""
+    """Validate the name of a format; ValueError if there is no such format."""
     if not isinstance(value, str) or value not in format_names():
         raise ValueError(f"unknown format `{value}`; known are {', '.join(format_names())}")
     return value

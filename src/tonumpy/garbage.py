@@ -1,4 +1,4 @@
-"""Keeps Python's garbage collector from going through what a piece of work keeps, over and over again."""
+"""Pauses Python's garbage collector, which would traverse long-lived objects again and again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 
 
 class Paused:
-    """The collector is off inside `with Paused():`, and on again behind it if it was on before."""
+    """Context manager: the collector is off inside, and on again afterwards if it was on before."""
 
     def __enter__(self) -> None:
         self._was_on = gc.isenabled()

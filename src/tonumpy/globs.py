@@ -1,4 +1,4 @@
-"""Matches paths against globs. No file is touched."""
+"""Matches paths against globs, without access to files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
     from pathspec import GitIgnoreSpec
 
-MAX_GLOBS = 1000  # that one with braces may stand for
+MAX_GLOBS = 1000  # that one with braces may expand to
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # the innermost
 
 
 class Exclude(NamedTuple):
-    """A glob and the folder that it is relative to."""
+    """A glob, and the folder to which it is relative."""
 
     root: str
     pattern: str
 
 
 def excludes(excluded: Sequence[Exclude], path: str) -> bool:
-    """True if a glob covers the path, as git's ignore rules do: one without a slash any part of it, one with a slash
-    the path from its root."""
-    relative: dict[str, str] = {}  # for all globs of one folder the same
+    """True if a glob matches the path, as in git's ignore rules: one without a slash matches any part of it, one with a
+    slash the path from its root."""
+    relative: dict[str, str] = {}  # by the root of globs
     for root, pattern in excluded:
         top = os.sep if os.path.isabs(pattern) else root
         if top not in relative:
@@ -38,8 +38,8 @@ def excludes(excluded: Sequence[Exclude], path: str) -> bool:
 
 
 class FileIgnores(NamedTuple):
-    """The codes, or their beginnings, that are ignored in the files that one of these globs covers; in all others where
-    the row `is_negated`."""
+    """Codes, or prefixes of codes, to ignore in the files that one of the globs matches, or in all others if the row
+    `is_negated`."""
 
     globs: tuple[Exclude, ...]
     codes: tuple[str, ...]
@@ -51,21 +51,21 @@ class FileIgnores(NamedTuple):
 
 @cache
 def compiled(pattern: str) -> GitIgnoreSpec:
-    """ValueError for a glob that cannot be understood."""
+    """The matcher of a glob; ValueError if the glob is invalid."""
     from pathspec import GitIgnoreSpec  # start-up: most runs have no glob
 
     plain = pattern.replace(os.sep, "/").removeprefix("./").rstrip("/")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of brackets that may mean more one day
-            # What begins with `!` or `#` is a glob as any other.
+            warnings.simplefilter("ignore")  # about brackets that may get another meaning
+            # A glob that begins with `!` or `#` is like any other.
             return GitIgnoreSpec.from_lines([f"\\{plain}" if plain[:1] in ("!", "#") else plain])
     except (ValueError, re.error) as error:
         raise ValueError(f"the glob `{pattern}` cannot be understood: {error}") from error
 
 
 def split_at_commas(text: str) -> list[str]:
-    """The parts of a text between its commas, those inside braces not counted: `a,{b,c}` are two."""
+    """The parts of a text between commas that are not inside braces: `a,{b,c}` has two."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "{") - (character == "}")
@@ -77,9 +77,9 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The globs that one with `{a,b}` stands for, as in a shell: braces without a comma stand for themselves.
+    """The globs that one with `{a,b}` expands to, as in a shell; braces without a comma stay.
 
-    ValueError where one is not closed, or they multiply.
+    ValueError if a brace is not closed, or there are more than `MAX_GLOBS`.
     """
     if pattern.count("{") > pattern.count("}"):
         raise ValueError(f"the brace in `{pattern}` is not closed")

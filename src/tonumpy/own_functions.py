@@ -1,5 +1,5 @@
-"""Reads `[[tool.tonumpy.promises]]`, what functions of one's own give, and `[[tool.tonumpy.sinks]]`, which of their
-arguments they make arrays of, or tells what is wrong with a row."""
+"""Reads the settings about the user's own functions: `[[tool.tonumpy.promises]]`, what they return, and
+`[[tool.tonumpy.sinks]]`, which arguments they convert to arrays. ValueError says what is wrong with a row."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tonumpy.suggestions import shown, suggestion
 
-# The words of the libraries' rows (engine/knowledge/libraries) that say something without a library.
+# The words of the libraries' rows (engine/knowledge/libraries) that need no library.
 RETURNS = re.compile(r"tensor|sequence|mapping|pairs|optionals|none|self|first|second|unknown|tuple:\d|plain:[\w ]+")
 DEVICES = ("cpu", "accelerator", "first", "inputs", "self", "both", "argument", "given", "unknown")
 GRADS = ("never", "first", "inputs", "self", "both", "unknown")
@@ -18,7 +18,7 @@ _READABLE = (
 
 
 class OwnPromise(NamedTuple):
-    """One row, about one function: the keys mean what they mean in the libraries' rows."""
+    """One row about one function, with the keys of the libraries' rows."""
 
     function: str
     returns: tuple[str, ...]
@@ -31,9 +31,9 @@ class OwnPromise(NamedTuple):
 
 
 class OwnSink(NamedTuple):
-    """One row, about one function. `converts`: the positions and the names of the arguments that it makes arrays of.
+    """One row about one function. `converts`: the positions and names of the arguments that it converts to arrays.
 
-    `keeps_value`: it gives of an array what it gives of a tensor, so that to convert before the call is safe.
+    `keeps_value`: it returns the same for an array as for a tensor, so converting before the call is safe.
     """
 
     function: str
@@ -42,7 +42,7 @@ class OwnSink(NamedTuple):
 
 
 def read_promises(value: object, is_dtype: Callable[[str], bool]) -> tuple[OwnPromise, ...]:
-    """The promises of some rows; ValueError, whose text names the row (from 1), its function and the key."""
+    """The promises in the rows; ValueError names the row (from 1), its function and the key."""
     tests: dict[str, tuple[Callable[[Any], bool], str]] = {
         "returns": (lambda said: _all(_listed(said), _matching(RETURNS)), f"one or several of {_READABLE}"),
         "device": (DEVICES.__contains__, " or ".join(DEVICES)),
@@ -64,7 +64,7 @@ def read_promises(value: object, is_dtype: Callable[[str], bool]) -> tuple[OwnPr
 
 
 def read_sinks(value: object) -> tuple[OwnSink, ...]:
-    """The sinks of some rows; ValueError, whose text names the row (from 1), its function and the key."""
+    """The sinks in the rows; ValueError names the row (from 1), its function and the key."""
     tests: dict[str, tuple[Callable[[Any], bool], str]] = {
         "converts": (lambda said: _all(_listed(said), _is_argument), "positions, from 0, or names of those"),
         "keeps-value": (lambda said: isinstance(said, bool), "true or false"),
@@ -79,7 +79,7 @@ def read_sinks(value: object) -> tuple[OwnSink, ...]:
 def _rows(
     value: object, table: str, tests: dict[str, tuple[Callable[[Any], bool], str]], needed: str
 ) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """The functions that each row is about, and its other keys, which have passed their tests."""
+    """Yield the functions of each row, and its other keys with validated values."""
     if not isinstance(value, list):
         raise ValueError(f"expected rows, [[tool.tonumpy.{table}]]")
     named = {

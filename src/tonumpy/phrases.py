@@ -1,4 +1,4 @@
-"""Phrases about a conversion that the messages of several rules share."""
+"""Provides the phrases about conversions that the messages of several rules share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tonumpy.facts import Certainty
 from tonumpy.text.candidates import is_in_row
 from tonumpy.text.names import quoted
 
-# What to do where there is no fix that says it.
+# The advice for findings without a fix.
 CONVERT = "convert it first, `.detach().cpu().numpy()`"
 CHOSEN = "on a device chosen at run time"
 _WHILE_ON = " while grad mode is on"
@@ -25,7 +25,7 @@ def subject(conversion: Conversion) -> str:
 
 
 def certainty_told(conversion: Conversion) -> Certainty:
-    """The certainty that a tensor is converted; what is moved to a device is a likely tensor."""
+    """The certainty as messages tell it: a possible tensor that is moved to a device (high confidence) is likely."""
     is_moved = conversion.certainty == "possible" and conversion.confidence == "high"
     return "likely" if is_moved else conversion.certainty
 
@@ -41,7 +41,7 @@ def at_risk(conversion: MethodConversion) -> str:
 
 
 def _of_grad_and_device(conversion: MethodConversion) -> list[tuple[str, str, bool]]:
-    """The risks of grad and device that are not proved harmless: in words, briefly, and whether they are known."""
+    """The unproved risks of grad and device, each in words, in brief words, and whether it is known to hold."""
     found = []
     if conversion.may_raise_by_grad:
         if conversion.requires_grad:
@@ -69,7 +69,7 @@ def _is_high_by_device(conversion: MethodConversion) -> bool:
 
 
 def _verdict(conversion: MethodConversion) -> str:
-    """At high confidence it raises; at any other it can."""
+    """The outcome in words: "raises ..." at high confidence, else "can raise ..."."""
     if _is_elsewhere(conversion):
         return "raises TypeError"
     has_grad = conversion.may_raise_by_grad and conversion.requires_grad
@@ -87,8 +87,8 @@ def _is_elsewhere(conversion: MethodConversion) -> bool:
 
 
 def _errors_of(conversion: MethodConversion) -> str:
-    """The errors that it can raise: "RuntimeError or TypeError"."""
-    of_grad = conversion.may_raise_by_grad and not _is_elsewhere(conversion)  # torch looks at the device first
+    """The errors that a conversion can raise: "RuntimeError or TypeError"."""
+    of_grad = conversion.may_raise_by_grad and not _is_elsewhere(conversion)  # torch checks the device first
     errors = (("RuntimeError", of_grad), ("TypeError", conversion.may_raise_by_device))
     return " or ".join(error for error, is_raised in errors if is_raised)
 
@@ -103,7 +103,7 @@ def at_risk_briefly(conversion: MethodConversion) -> str:
 
 
 class _Risk(NamedTuple):
-    """A risk in words and briefly, NumPy's error, and the letter that the tables of other libraries have for it."""
+    """A risk in words and in brief words, NumPy's error, and its letter in the tables of other libraries."""
 
     words: str
     brief: str
@@ -153,7 +153,7 @@ def argument_briefly(conversion: ArgumentConversion, of_device: str = "TypeError
 
 
 def used_in_torch(conversion: ArgumentConversion) -> str:
-    """Why the tensors must not be converted."""
+    """The reason why the tensors must not be converted: torch uses the result."""
     row = conversion.back_in_torch
     call = conversion.site.call
     is_here = row is not None and is_in_row(call, row)
@@ -183,7 +183,7 @@ def _letters(conversion: ArgumentConversion) -> list[str]:
 
 
 def _errors(conversion: ArgumentConversion) -> list[str]:
-    """The errors of its risks, each once: NumPy's, or those of the library that converts."""
+    """The unique errors of a conversion's risks: NumPy's, or those of the library that converts."""
     own, risks = dict(conversion.errors), zip(_letters(conversion), conversion.risks, strict=True)
     return list(dict.fromkeys(own.get(letter, _RISKS[risk].error) for letter, risk in risks))
 
@@ -206,14 +206,14 @@ def lacking_choices(dtype: str | None) -> str:
 
 
 def shares(conversion: MethodConversion | SharedMemory) -> str:
-    """Whose memory the result of a conversion is."""
+    """The clause that says with what the result of a conversion shares memory."""
     if isinstance(conversion, MethodConversion):
         return "`.numpy()` shares memory with the tensor"
     return f"`{conversion.function}()` shares memory with the {'tensor' if conversion.makes == 'array' else 'array'}"
 
 
 def overwritten(conversion: MethodConversion | SharedMemory, written: Side) -> str | None:
-    """The message about shared memory that is written by one side and then read by the other; None where it is not."""
+    """The message about shared memory that one side writes before the other reads it; None if that does not happen."""
     shared, read = _written_and_read(conversion, written)
     if shared is None:
         return None
@@ -224,7 +224,7 @@ def overwritten(conversion: MethodConversion | SharedMemory, written: Side) -> s
 
 
 def overwritten_briefly(conversion: MethodConversion | SharedMemory, written: Side) -> str:
-    """Short form: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
+    """Short form of `overwritten`: "line 8 overwrites the tensor that `.numpy()` shares, line 9 reads the array"."""
     shared, read = _written_and_read(conversion, written)
     if shared is None:
         return ""
@@ -240,7 +240,7 @@ def _written_and_read(conversion: MethodConversion | SharedMemory, written: Side
 
 
 def lost(conversion: MethodConversion) -> str:
-    """The end of a message where the fix would hide a lost gradient; mostly empty."""
+    """The suffix of a message whose fix would hide a lost gradient; mostly empty."""
     if conversion.trained_in is None or conversion.grad_is_proved:
         return ""
     return f"; {without_gradient(conversion)}: compute the loss with torch"

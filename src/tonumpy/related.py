@@ -1,5 +1,5 @@
-"""The other lines that a finding speaks of: where memory is written and read, where torch uses what comes of
-it. Reports show them as evidence, and as related locations."""
+"""Finds the other lines that a finding mentions: where memory is written and read, where torch uses the result.
+Reports show them as evidence, and as related locations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonumpy.findings import Ground
 
 
 def lines_of_memory(shared: Overwritten | None, written: Side, filename: str) -> tuple[Ground, ...]:
-    """The line that writes to the one side, and the line that reads the other."""
+    """The lines that write the memory of one side and read that of the other."""
     if shared is None:
         return ()
     read = "array" if written == "tensor" else "tensor"

@@ -1,4 +1,4 @@
-"""Reads the values of settings, as TOML or a call gives them, one reader a key; ValueError says what is wrong."""
+"""Reads the values of settings from TOML or from a call, one reader per key; ValueError says what is wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANY_CODE = "ALL"  # in place of a code, as in ruff
 
 
 def read_codes(value: object, _root: str = "") -> tuple[str, ...]:
-    """Codes, their beginnings or the names of rules, in any case, as codes; ValueError for what is none of these."""
+    """Turn codes, prefixes of codes or names of rules, in any case, into codes; ValueError for anything else."""
     return tuple(map(_read_code, _strings(value)))
 
 
@@ -81,9 +81,9 @@ def _read_promises(value: object, _root: str) -> tuple[OwnPromise, ...]:
 
 
 def _read_path(kind: str, others: str, value: object, root: str) -> str:
-    """Relative to the current folder, as a path of the command line is; the file's is relative to the file.
+    """A path in a file, relative to that file, as a path relative to the current folder.
 
-    It is in the folder of the file: the author of a repository has no say over what is elsewhere, and we write there.
+    ValueError if it is outside of the file's folder: we write to it, and its author must not choose places elsewhere.
     """
     if not isinstance(value, str):
         raise ValueError(f"expected the path of a {kind}, found {shown(value)}")
@@ -97,7 +97,7 @@ def _read_one_of(words: Sequence[str], value: object, _root: str) -> str:
 
 
 def _read_habits(value: object, _root: str) -> tuple[str, ...]:
-    """Identifiers of habits; ValueError for one that there is not."""
+    """The ids of habits; ValueError for an unknown one."""
     habits = _strings(value)
     if habits:
         from tonumpy.engine.knowledge.habits import habit_ids  # saves start-up

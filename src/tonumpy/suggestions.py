@@ -1,10 +1,10 @@
-"""Words for messages about what is not known or not right."""
+"""Words messages about unknown or invalid values."""
 
 from collections.abc import Sequence
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: the known word that was meant, or else all of them."""
+    """The suffix of a message about an unknown word: the most similar known word, or else all of them."""
     from difflib import get_close_matches
 
     matches = {name.lower(): name for name in known}
@@ -15,12 +15,12 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 
 
 def either(words: Sequence[str]) -> str:
-    """`high, medium or low`"""
+    """The words as a choice: `high, medium or low`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def shown(value: object) -> str:
-    """A value as TOML writes it, near enough for a message."""
+    """A value roughly as in TOML, for a message."""
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,6 +1,6 @@
-"""Tells how the code around a call treats an error that the call raises: a test wants it, a handler makes it good.
+"""Decides how the code around a call treats an error of the call: a test expects it, a handler recovers from it.
 
-`with pytest.raises(RuntimeError): leaf.numpy()` is there to raise, and a repair would break the test.
+`with pytest.raises(RuntimeError): leaf.numpy()` must raise, so a repair would break the test.
 `try: x.numpy()` / `except RuntimeError: x.detach().cpu().numpy()` needs no repair.
 """
 
@@ -35,15 +35,16 @@ _GENERAL = frozenset(("Exception", "BaseException"))
 _WITHS = (ast.With, ast.AsyncWith)
 _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Continue, ast.Break)
-_MAX_FOLLOWED = 3  # from a function to the calls of it, from a name to its value, and so on
-_MAX_USES = 40  # of a function: more cost time, and are not of a test
+_MAX_FOLLOWED = 3  # steps from a function to its calls, from a name to its value, and so on
+_MAX_USES = 40  # of a function: more cost time, and are not in a test
 
 
 def treatment(path: Path, catches: Catches) -> Treatment | None:
-    """Tell how the code around the last node of a path treats an error raised there; None if it leaves the path.
+    """How the code around the last node of a path treats an error raised there; None if the error leaves the path.
 
-    `catches` tells of the expression for a class of errors, or a tuple of such, whether it covers the error. A function
-    around the node may be called from anywhere: beyond it only what is there for errors counts, and no handler.
+    `catches` is a predicate: whether an expression for an exception class, or a tuple of them, covers the error. A
+    function around the node may be called from anywhere: outside of it only code that expects errors counts, not a
+    handler.
     """
     is_called_here = True
     for depth in range(len(path) - 2, -1, -1):
@@ -71,21 +72,21 @@ def _catches_all(_: ast.expr) -> bool:
 
 
 def _runs(call: ast.Call, inner: ast.AST, end: ast.AST) -> bool:
-    """True if a call is given a function with the place in it: `pytest.raises(RuntimeError, lambda: x.numpy())`."""
+    """True if a call gets a function that contains the place: `pytest.raises(RuntimeError, lambda: x.numpy())`."""
     given = inner.value if isinstance(inner, ast.keyword) else inner
     is_named = given is end and isinstance(given, (ast.Name, ast.Attribute))
     return given is not call.func and (is_named or isinstance(given, ast.Lambda))
 
 
 def _handler_around(statement: ast.Try | ast.TryStar, inner: ast.AST, catches: Catches) -> ast.ExceptHandler | None:
-    """The first handler that catches what is raised in a statement of the `try` block."""
+    """The first handler that catches an error raised by `inner`, if that is in the `try` block; else None."""
     handlers = statement.handlers if inner in statement.body else []
     return next((each for each in handlers if each.type is None or catches(each.type)), None)
 
 
-@lru_cache(maxsize=4)  # rules and phrases ask many times of one conversion; more would keep trees in memory
+@lru_cache(maxsize=4)  # rules and phrases ask repeatedly about one conversion; more would keep trees in memory
 def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
-    """`OF_GRAD`, `OF_DEVICE`, both or neither: the errors for which a handler in a scope converts in another way."""
+    """Those of `OF_GRAD` and `OF_DEVICE` for which a handler in a scope converts in another way."""
     path = path_to(scope, call)
     if not any(isinstance(node, TRIES) for node in path):
         return frozenset()
@@ -94,13 +95,13 @@ def errors_made_good(scope: ast.AST, call: ast.AST) -> frozenset[str]:
 
 
 class WantedErrors:
-    """The calls of a module whose errors are wanted."""
+    """Finds the calls of a module whose errors are expected."""
 
     def __init__(self, tree: ast.Module, text: str) -> None:
         self._tree, self._text = tree, text
 
     def wants(self, call: ast.AST, errors: frozenset[str]) -> bool:
-        """True if the code wants one of these errors from a call, or from one call of the function that it is in."""
+        """True if the code expects one of these errors from a call, or from some call of its enclosing function."""
         return _MAY_WANT.search(self._text) is not None and self._wants(path_to(self._tree, call), errors, 0)
 
     def _wants(self, path: Path, errors: frozenset[str], followed: int) -> bool:
@@ -113,8 +114,8 @@ class WantedErrors:
         return any(self._wants(use, errors, followed + 1) for use in uses)
 
     def _uses(self, path: Path) -> list[ast.Name | ast.Attribute]:
-        """The uses of the innermost function around a node; for a lambda, or lambdas that a loop goes through, those of
-        the names that it gets there."""
+        """The uses of the innermost function around a node; for a lambda, also in the list that a loop iterates over,
+        those of the names that it is bound to."""
         for depth in range(len(path) - 2, 0, -1):
             node = path[depth]
             if isinstance(node, FUNCTIONS) and isinstance(path[depth + 1], ast.stmt):
@@ -129,7 +130,7 @@ class WantedErrors:
 
     @cached_property
     def _loads(self) -> dict[str, list[ast.Name | ast.Attribute]]:
-        """The places where a name or an attribute is read, by the name."""
+        """The reads of names and attributes, by name."""
         found: dict[str, list[ast.Name | ast.Attribute]] = {}
         for node in walk(self._tree):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
@@ -138,12 +139,12 @@ class WantedErrors:
 
 
 def _goes_through(node: ast.AST, name: ast.AST) -> bool:
-    """True for the `jobs` of `for job in jobs`."""
+    """True if `name` is the `jobs` of the loop `for job in jobs`."""
     return isinstance(node, _LOOPS) and node.iter is name and isinstance(name, ast.Name)
 
 
 def _names_given(around: Path) -> set[str]:
-    """The names of the variables, of an assignment, a loop or the cases of a test, that a lambda becomes."""
+    """The names that a lambda is bound to: by an assignment, a loop, or the `parametrize` mark of a test."""
     statement = _statement_of(around)
     if isinstance(statement, (ast.Assign, *_LOOPS)):
         return _names_bound(statement)
@@ -152,7 +153,7 @@ def _names_given(around: Path) -> set[str]:
 
 
 def _is_job(path: Path) -> bool:
-    """True for a lambda that a loop goes through to call it: `for job in (lambda: x.numpy(), ...)`."""
+    """True for a lambda among the items that a loop iterates over: `for job in (lambda: x.numpy(), ...)`."""
     around = path[: next((at for at, each in enumerate(path) if isinstance(each, ast.Lambda)), 0)]
     return isinstance(_statement_of(around), _LOOPS)
 
@@ -166,7 +167,7 @@ def _scope_of(path: Path) -> ast.AST:
 
 
 def catcher(path: Path, errors: frozenset[str]) -> Catches:
-    """Tells whether an expression names a class that covers one of some errors, by what the scopes of a path say."""
+    """A predicate: whether an expression names a class that covers one of the errors, resolved in a path's scopes."""
     return partial(_catches, path, tuple(getattr(builtins, each) for each in errors if hasattr(builtins, each)))
 
 
@@ -176,17 +177,17 @@ def _catches(path: Path, raised: tuple[type, ...], kind: ast.expr) -> bool:
 
 def _covers(kind: ast.expr | None, raised: tuple[type, ...]) -> bool:
     if not isinstance(kind, (ast.Name, ast.Attribute)):
-        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any
+        return not isinstance(kind, ast.Constant)  # `ERRORS[device]` may be any class
     path = path_of(kind) or ""
     if path.startswith(("self.", "cls.")):
         return True
-    cls = getattr(builtins, path.removeprefix("builtins."), None)  # those of libraries are others
+    cls = getattr(builtins, path.removeprefix("builtins."), None)  # None for a library's class
     return isinstance(cls, type) and any(issubclass(each, cls) for each in raised)
 
 
 def _meanings(code: ast.expr, path: Path, followed: int = 0) -> Iterator[ast.expr | None]:
-    """Yields the parts of a tuple or a choice, and the values of the names in it; None for what may be anything: a
-    parameter, or what a loop goes through."""
+    """Yield the parts of a tuple or a conditional expression, with names replaced by their values; None for a value
+    that may be anything: of a parameter or a loop variable."""
     if isinstance(code, (ast.Tuple, ast.List, ast.Set, ast.Starred, ast.BinOp, ast.IfExp)):
         for part in ast.iter_child_nodes(code):
             if isinstance(part, ast.expr) and part is not getattr(code, "test", None):
@@ -203,7 +204,7 @@ def _meanings(code: ast.expr, path: Path, followed: int = 0) -> Iterator[ast.exp
 
 
 def _values_of(name: str, path: Path) -> list[ast.expr | None]:
-    """The values of a name in the innermost scope of a path that binds it."""
+    """The values of a name in the innermost scope of a path that binds it; None for an unknown one."""
     for scope in reversed(path):
         if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and any(each.arg == name for each in _parameters(scope)):
             return [None]
@@ -225,7 +226,7 @@ def _names_bound(statement: ast.AST) -> set[str]:
 
 
 def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path, catches: Catches) -> Treatment | None:
-    """The treatment by the items of a `with`, and by `stack.enter_context(..)` in it, of an error behind them."""
+    """The treatment of an error in a `with` by its items, and by `stack.enter_context(..)` before the error."""
     in_order = [*statement.items, *statement.body]
     for each in reversed(in_order[: in_order.index(inner)]):
         context = each.context_expr if isinstance(each, ast.withitem) else getattr(each, "value", None)
@@ -239,8 +240,8 @@ def _of_contexts(statement: ast.With | ast.AsyncWith, inner: ast.AST, path: Path
 
 
 def _expects(code: ast.expr, path: Path, catches: Catches) -> bool:
-    """True if a context, a call that runs a function, or a mark is there for an error: itself, by a name that it has,
-    or as a function of the module that is: `with raises_for_grad():`, `check_raises(f)`."""
+    """True if a context manager, a call that runs a function, or a mark expects an error: directly, through a name, or
+    through a function of the module: `with raises_for_grad():`, `check_raises(f)`."""
     return any(_waits(each, path, catches) for each in _meanings(code, path) if each is not None)
 
 
@@ -255,7 +256,7 @@ def _waits(code: ast.expr, path: Path, catches: Catches) -> bool:
 
 
 def _functions_called(call: ast.Call, path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of the module that a call may run, or of `self.check()` the methods of the classes around it."""
+    """Yield the functions of the module that a call may run; for `self.check()` methods of the enclosing classes."""
     name = last_name(call.func)
     kind = ast.Module if isinstance(call.func, ast.Name) else ast.ClassDef
     if kind is ast.Module or path_of(call.func) in (f"self.{name}", f"cls.{name}"):
@@ -265,7 +266,7 @@ def _functions_called(call: ast.Call, path: Path) -> Iterator[ast.FunctionDef | 
 
 def _is_expecting(node: ast.AST, catches: Catches) -> bool:
     """True for `pytest.raises(RuntimeError)`, `xfail(raises=RuntimeError)`, `expectedFailure` and the like; without a
-    class they wait for any error. Not for `xfail` with a condition or with `strict=False`: that test may pass."""
+    class they expect any error. False for `xfail` with a condition or `strict=False`: that test may pass."""
     if not isinstance(node, ast.Call):
         return isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in ("expectedFailure", "xfail")
     name, named = last_name(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
@@ -279,7 +280,8 @@ def _is_expecting(node: ast.AST, catches: Catches) -> bool:
 
 
 def _is_for_errors(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, catches: Catches) -> bool:
-    """True if a function that is called so waits for an error, or calls its parameter to see whether that raises."""
+    """True if a function, with the arguments of this call, expects an error, or calls its parameter and expects that to
+    raise."""
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     names = names[1:] if isinstance(call.func, ast.Attribute) else names  # `self`
     given = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
@@ -301,7 +303,7 @@ def _is_for_errors(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.C
 def _of_handler(
     statement: ast.Try | ast.TryStar, handler: ast.ExceptHandler, path: Path, depth: int
 ) -> Treatment | None:
-    """None where the handler raises again."""
+    """The treatment by a handler; None if it raises again."""
     raised_in = path[depth + 1]
     statements = list(statements_of(handler.body))
     kinds = {type(each) for each in statements}
@@ -324,7 +326,7 @@ def _of_handler(
 
 
 def _flags_in(statements: list[ast.stmt]) -> set[str]:
-    """The names that a handler sets, but to `None`, `False` and the like."""
+    """The names that statements set to anything but `None`, `False` and the like."""
     return {name for each in statements if not _is_off(getattr(each, "value", None)) for name in _names_bound(each)}
 
 
@@ -340,25 +342,25 @@ def _is_off(value: ast.AST | None) -> bool:
 
 
 def _first_behind(statement: ast.stmt, around: ast.AST) -> list[ast.stmt]:
-    """The statement that stands behind one in its block, if any does."""
+    """The statement after one in its block, as a list; empty if it is the last."""
     blocks = (getattr(around, name, []) for name in ("body", "orelse"))
     return [each for block in blocks for each in _following(block, statement)][:1]
 
 
 def _following(block: object, statement: ast.AST) -> list[ast.stmt]:
-    """The statements of a block behind one of it; none where it is not there."""
+    """The statements of a block after one of them; empty if it is not in the block."""
     return block[block.index(statement) + 1 :] if isinstance(block, list) and statement in block else []
 
 
 def _fails(statement: ast.AST) -> bool:
-    """True if the statement fails whenever it runs: `raise`, `assert False`, `self.fail(..)`."""
+    """True if a statement always fails: `raise`, `assert False`, `self.fail(..)`."""
     if isinstance(statement, ast.Assert):
         return _is_off(statement.test)
     return isinstance(statement, ast.Raise) or _called(statement) == "fail"
 
 
 def _asks_for(statement: ast.stmt, flags: set[str]) -> bool:
-    """True if a statement fails unless one of some names is true: `assert raised`, `if not raised: raise ..`."""
+    """True if a statement fails unless one of the flags is true: `assert raised`, `if not raised: raise ..`."""
     if isinstance(statement, ast.If):
         return any(map(_fails, statement.body)) and _denies(statement.test) and _reads(statement.test, flags)
     if isinstance(statement, ast.Assert):
@@ -379,13 +381,13 @@ def _reads(code: ast.AST, names: set[str]) -> bool:
 
 
 def _called(statement: ast.AST) -> str:
-    """The name of the function that a statement calls."""
+    """The name of the function that a statement calls; empty if it calls none."""
     call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
     return (last_name(call.func) or "") if isinstance(call, ast.Call) else ""
 
 
 def _is_unused(statement: ast.AST, path: Path) -> bool:
-    """True if nothing uses the value of a statement that only converts."""
+    """True if a statement only converts, and nothing uses its value."""
     if not isinstance(statement, (ast.Expr, ast.Assign)) or statement.value is not path[-1]:
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -408,7 +410,7 @@ def _raises_same(handler: ast.ExceptHandler) -> bool:
     return all(each is None or (isinstance(each, ast.Name) and each.id == handler.name) for each in raised)
 
 
-@lru_cache(maxsize=2)  # a module may hold thousands of functions
+@lru_cache(maxsize=2)  # a module may contain thousands of functions
 def _marks_of(scope: ast.AST) -> list[ast.expr]:
     """The decorators of a function or class, and the `pytestmark` of a class or module."""
     statements = [] if isinstance(scope, FUNCTIONS) else getattr(scope, "body", [])

@@ -1,4 +1,4 @@
-"""Why a conversion is reported, or is not: each fact about it, what the fact rests on, and what to do."""
+"""Explains why a conversion is reported or not: each fact about it, the evidence for the fact, and what to do."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _Judged = TypeVar("_Judged", bound=Conversion)
 
 
 def explain(source: Source, settings: Settings, project: Project, row: int) -> list[Explanation]:
-    """The conversions that begin in a row or span it, and the arguments of functions that convert there, reported or
-    not, in the order of the text."""
+    """Explain the conversions that begin in a row or span it, and the arguments of converting functions there, reported
+    or not, in source order."""
     explained = _Row(source, settings, project, row)
     explanations = [
         *explained.candidates(),
@@ -52,7 +52,7 @@ class _Row:
     def __init__(self, source: Source, settings: Settings, project: Project, row: int) -> None:
         self.source, self.settings, self.row = source, settings, row
         self.found = _found(source, settings, project)
-        self.seen = _seen(source, settings)  # that of an argument or operator is taken out once it is told
+        self.seen = _seen(source, settings)  # entries are removed once they are explained
         self.module = module_of(source, settings, project)
         self.module.tells_origins = True  # the line of code behind each fact
         self._search = Search(self.module, frozenset(("receivers", "memory")))
@@ -73,8 +73,8 @@ class _Row:
         return Explanation(start, self.source.text_of(node), told, answers)
 
     def _judged(self, conversion: _Judged, told: tuple[Finding, ...]) -> tuple[_Judged, tuple[Answer, ...]]:
-        """The conversion as its findings were judged, at low confidence by what is proved and by no habit, and the
-        habits that were not believed."""
+        """The conversion as its findings were judged (at low confidence without habits), and the habits that were then
+        disregarded."""
         is_low = bool(told) and all(each.confidence == "low" for each in told)
         judged = conversion.without_habits() if is_low else conversion
         if judged is conversion:
@@ -83,7 +83,7 @@ class _Row:
         return judged, (Answer("habits", "say otherwise; at low confidence they are not believed", habits),)
 
     def candidates(self) -> Iterator[Explanation]:
-        """Explain the calls that convert what they are called on, if that is a tensor."""
+        """Explain the calls that convert their receiver, if that is a tensor."""
         candidates = self._search.candidates
         inferred = infer(self.module, candidates, lambda: self._search.sharing, lambda _: True)
         known = {id(each.site.call): as_believed(each, self.settings) for each in inferred}
@@ -100,7 +100,7 @@ class _Row:
             yield self._explanation(start, candidate.receiver, told, answers, candidate)
 
     def sharers(self) -> Iterator[Explanation]:
-        """Explain the calls whose result shares memory with what they are given."""
+        """Explain the calls whose result shares memory with their argument."""
         filename = self.source.filename
         for each in shared_memory.find(self._search):
             start, _ = each.span(self.source)
@@ -110,7 +110,7 @@ class _Row:
             yield Explanation(start, self.source.text_of(each.argument), _at(self.found, start), (answer,))
 
     def arguments(self) -> Iterator[Explanation]:
-        """Explain the arguments of functions that convert them; what runs have seen of a call, with the first one."""
+        """Explain the arguments of functions that convert them; observations of a call go with its first argument."""
         self._sinks = sinks_in(self.module, self._search.risks.nodes.imported, self.row)
         for argued in infer_known(self.module, self._sinks, self._search.risks.nodes.imported):
             conversion, doubted = argued.conversion, tuple[Answer, ...]()
@@ -118,7 +118,7 @@ class _Row:
             told = _at(self.found, start)
             if conversion is not None:
                 conversion = as_believed(conversion, self.settings)
-                if not told and conversion.risks:  # it is told of with the argument beside it
+                if not told and conversion.risks:  # it is reported with another argument of the call
                     told = tuple(
                         each for each in _in(self.found, self.source, argued.site.call) if each.code == "TNP104"
                     )
@@ -127,8 +127,8 @@ class _Row:
             yield self._explanation(start, argued.node, told, (*answers, *doubted), argued.site)
 
     def others(self) -> Iterator[Explanation]:
-        """Explain the conversions that no call spells: of operators, of stores, and of what is given to an objective
-        as `scipy.optimize` calls it."""
+        """Explain the conversions without a call: by operators, by stores, and of the value that an objective returns
+        to `scipy.optimize`."""
         for found in self._unspelt():
             is_taken = isinstance(found, TakenTensor)
             other = as_believed(found, self.settings)
@@ -140,7 +140,7 @@ class _Row:
                 yield self._explanation(start, other.argument, told, answers, other.site)
 
     def _unspelt(self) -> Iterator[ImplicitConversion]:
-        """The conversions of the row that no call spells, but those of calls whose arguments are explained."""
+        """Yield the conversions of the row without a call, except in calls whose arguments are explained."""
         of_sinks = {id(each.call) for each in self._sinks}
         detectors = (each for each in all_detectors() if each.kind in ("arguments", "operations", "masks", "taken"))
         for found in (found for each in detectors for found in each.find(self._search)):
@@ -151,15 +151,15 @@ class _Row:
                 yield found
 
     def runs(self) -> Iterator[Explanation]:
-        """Explain what only a run tells: what the others have left."""
+        """Explain the remaining observations of runs."""
         for node, words in self.seen.items():
             if isinstance(node, (ast.expr, ast.stmt)) and is_in_row(node, self.row):
                 told = _in(self.found, self.source, node)
                 yield Explanation(self.source.node_start(node), self.source.text_of(node), told, words)
 
     def left(self, explanations: list[Explanation]) -> Iterator[Explanation]:
-        """Explain the findings that speak of no conversion, as of the comparison of a table with a tensor, by their
-        grounds."""
+        """Explain the findings about no conversion, such as the comparison of a table with a tensor, by their
+        evidence."""
         told = {(each.code, each.start) for explanation in explanations for each in explanation.findings}
         left = [each for each in self.found if (each.code, each.start) not in told]
         left = [each for each in left if _spans((each.start, each.end), self.row)]
@@ -174,7 +174,7 @@ class _Row:
 
 
 def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer]:
-    """Return what the other receivers are, by the id of the call."""
+    """The answers about receivers that are not known to be tensors, by the id of the call."""
     observed = observe(module, candidates) if candidates else {}
     found = {}
     for each in candidates:
@@ -186,8 +186,8 @@ def _no_tensors(module: Module, candidates: list[Candidate]) -> dict[int, Answer
 
 
 def nearest_conversions(source: Source, settings: Settings, project: Project, row: int) -> str:
-    """Name, for a message, the nearest rows of a cell with a conversion or a function that converts, one before and one
-    after."""
+    """The suffix of a message that names the nearest rows of the cell with a conversion or converting function, one
+    before and one after."""
     module = module_of(source, settings, project)
     rows = {call_span(each, source)[0].row for each in find_candidates(source)}
     rows |= {each.call.lineno for each in sinks_in(module, Nodes(source).imported)}
@@ -200,7 +200,7 @@ def nearest_conversions(source: Source, settings: Settings, project: Project, ro
 
 
 def _seen(source: Source, settings: Settings) -> dict[ast.AST, tuple[Answer, ...]]:
-    """Return what former runs have seen of each conversion."""
+    """The recorded observations of each conversion, by its node."""
     if not settings.observed:
         return {}
     from tonumpy.observed.record import told_of, words_of_all  # only where there are observations: start-up
@@ -214,8 +214,8 @@ def _in(found: list[Finding], source: Source, node: ast.expr | ast.stmt) -> tupl
 
 
 def _found(source: Source, settings: Settings, project: Project) -> list[Finding]:
-    """Return what there is at the lowest confidence, and what a rule reports in place of what is less sure than asked
-    for."""
+    """The findings at the lowest confidence, and those that a rule reports in place of others below the wanted
+    confidence."""
     found = check(source, settings._replace(confidence="low"), project)
     if settings.confidence == "low" or not any(rule.stands_in_for and settings.selects(rule) for rule in all_rules()):
         return found

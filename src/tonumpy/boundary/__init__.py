@@ -1,2 +1,2 @@
-"""Limits what a repository may make this program do, each in one place: write a file, follow a path, spend time and
+"""Limits what a repository can make this program do, each in one place: write a file, follow a path, use up time and
 memory."""

@@ -1,7 +1,7 @@
-"""Recognises folders that hold the code of others, or what a program has made.
+"""Recognises foreign folders: with the code of others, or with generated files.
 
-These are what ruff excludes by default, and any environment, whatever its name: installed packages are not the user's
-to repair, even where git does not ignore them. What somebody names is another question.
+These are the folders that ruff excludes by default, and any environment, whatever its name: installed packages are not
+for the user to repair, even if git does not ignore them. Callers may still accept a path that the user names.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _MARKS_OF_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 
 
 def is_foreign(folder: str) -> bool:
-    """True by the name of the folder, or by what is in it."""
+    """True if the folder is foreign, by its name or by the marks of an environment in it."""
     return os.path.basename(folder) in FOREIGN_FOLDERS or any(
         os.path.exists(os.path.join(folder, mark)) for mark in _MARKS_OF_ENVIRONMENTS
     )
 
 
 def lies_in_foreign(path: str) -> bool:
-    """True if a path, of a file or a folder, leads through a folder of others below the top of the project.
+    """True if the path of a file or folder goes through a foreign folder below the top of the project.
 
     The top is the repository around the working folder, if the path is in it, else the working folder, else the
-    repository around the path: a project may lie in a folder called `build`, and an environment hold a repository.
+    repository around the path: a project may be in a folder called `build`, and an environment contain a repository.
     """
     real, here = real_path(path), real_path(os.curdir)
     tops = (root_of(here), here, root_of(os.path.dirname(real)))

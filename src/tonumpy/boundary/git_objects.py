@@ -1,9 +1,8 @@
 """Reads the commits, trees and files of a repository from git's objects, and from nothing else.
 
-A repository's configuration names programs, and the author of the repository wrote it. So git works in a bare
-repository of our own that borrows the other's objects (git calls that an alternate): there are no remotes in it from
-which git could fetch what is missing, no replacements, no hooks and no filters. In the other, git only says what a name
-stands for.
+A repository's configuration, written by its author, may name programs. So git works in a bare repository of our own
+that borrows the other's objects (an alternate): it has no remotes from which git could fetch missing objects, no
+replacements, no hooks and no filters. In the other repository, git only resolves names.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from tonumpy.boundary.output import replace_file
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/:\\]+@[^/:]+:")
 _NAMES = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
-# The user's own settings are to run nothing in a stranger's folder, either.
+# The user's own settings must not run anything in a stranger's folder, either.
 _OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
-_ATTRIBUTES = b"* -text -ident -working-tree-encoding\n"  # a file is checked out as the commit holds it
+_ATTRIBUTES = b"* -text -ident -working-tree-encoding\n"  # check files out byte for byte
 
-# Variables of the user's that concern fetching; every other variable of git's goes.
+# The user's variables that concern fetching; all others of git are removed.
 _TO_FETCH = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_SSL_CERT", "GIT_SSL_CAINFO"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -41,7 +40,7 @@ LINK, SUBMODULE = b"120000", b"160000"
 
 
 class RepositoryError(Exception):
-    """A repository, a revision or an object that cannot be read; the text says why."""
+    """A repository, a revision or an object cannot be read; the text says why."""
 
 
 def is_url(source: str) -> bool:
@@ -49,14 +48,14 @@ def is_url(source: str) -> bool:
 
 
 def is_repository(path: str) -> bool:
-    """True for a work tree and for a bare repository."""
+    """True if the folder is a work tree or a bare repository."""
     return os.path.exists(os.path.join(path, ".git")) or (
         os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects"))
     )
 
 
 class Repository:
-    """A repository of our own in a folder that is empty or missing, with the objects of `source`."""
+    """A bare repository of our own, created in an empty or missing folder, with the objects of `source`."""
 
     def __init__(self, folder: str, source: str) -> None:
         self._folder = folder
@@ -78,7 +77,7 @@ class Repository:
             replace_file(os.path.join(folder, "objects", "info", "alternates"), os.fsencode(f"{objects}\n"))
 
     def write_attributes(self, more: bytes) -> None:
-        """Set the only attributes that count, whatever the files of a commit say."""
+        """Set the attributes that override those in the files of a commit."""
         replace_file(os.path.join(self._folder, "info", "attributes"), _ATTRIBUTES + more)
 
     def commit(self, revision: str | None) -> str:
@@ -100,11 +99,11 @@ class Repository:
         for form in _NAMES:
             name = form.format(revision)
             if name in ids:
-                return ids.get(f"{name}^{{}}", ids[name])  # what an annotated tag leads to
+                return ids.get(f"{name}^{{}}", ids[name])  # the commit of an annotated tag
         raise RepositoryError(f"there is no branch or tag `{revision}`")
 
     def fetch(self, commit: str) -> None:
-        """Bring over the commit without its history; nothing to do where the objects are on this machine."""
+        """Fetch the commit without its history; does nothing for a source on this machine: its objects are borrowed."""
         if self._git_folder is None:
             more = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-gc")
             self._fetching("fetch", *more, "--", self._source, commit)
@@ -119,13 +118,13 @@ class Repository:
         return {path: about.partition(b" ")[0] for about, _, path in lines}
 
     def run(self, *arguments: str, stdin: bytes = b"", tree: str | None = None) -> bytes:
-        """Run a command of git's and return its output; `tree` is the work tree that the index stands for."""
+        """Run a git command and return its output; `tree` is the work tree of the index."""
         own = {"GIT_DIR": self._folder} | _READING
         return _git(arguments, own if tree is None else own | {"GIT_WORK_TREE": tree}, stdin, tree)
 
 
 def _git(arguments: tuple[str, ...], own: dict[str, str], stdin: bytes = b"", folder: str | None = None) -> bytes:
-    # A relative entry of PATH would be looked up in the very folder that git is asked about; and Windows looks there.
+    # A relative entry of PATH would be resolved in the repository's folder, and Windows searches that anyway.
     program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, os.get_exec_path())))
     if program is None or not os.path.isabs(program):
         raise RepositoryError("git is not installed")

@@ -1,11 +1,11 @@
-"""The one door through which files are written: each is put in its place whole, in one step.
+"""Writes files, each atomically; the only module that does.
 
-    write_file(path, data)                            where a user or a configuration says
+    write_file(path, data)                            to a path that a user or a configuration names
     replace_file(path, data)                          in a folder that this program has made for itself
-    replace_file(path, data, before=os.lstat(path))   a source that was repaired (cli/disk.py)
+    replace_file(path, data, before=os.lstat(path))   a repaired source (cli/disk.py)
 
-All else opens nothing to write; `tests/test_doors.py` sees to it. What must not or cannot be written is an OSError,
-whose `strerror` says why; what was there before is there still.
+No other module opens a file to write; `tests/test_doors.py` checks that. A file that must not or cannot be written is
+an OSError, whose `strerror` says why; the former content stays.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ _CODE = (".py", ".pyi", ".pyw", ".ipynb", ".toml", ".cfg", ".ini", ".sh", ".yaml
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file where a user or a configuration says; missing folders are made.
+    """Write a file to a path that a user or a configuration names, and create missing folders.
 
-    Code, settings, read-only files, links of the repository's and folders of version control are refused: `-o` may
-    stand before the names of files. A pipe or a device (`/dev/stdout`) is written to as it is.
+    Refuses code, settings, read-only files, links in the repository and folders of version control: a misplaced `-o`
+    may precede the names of sources. A pipe or a device (`/dev/stdout`) is written to directly.
     """
     target = place_to_write(path)
-    if _is_stream(target) or (path.startswith(("/dev/", "/proc/")) and os.path.exists(path)):  # sent to a file, perhaps
+    if _is_stream(target) or (path.startswith(("/dev/", "/proc/")) and os.path.exists(path)):  # or redirected
         with open(path, "ab") as stream:
             stream.write(data)
         return
@@ -44,15 +44,15 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def is_read_only(path: str, found: os.stat_result) -> bool:
-    """True for a file whose owner wants it to stay as it is, though root may write to it."""
+    """True if a file is not writable, or its mode says so, even if root may write to it."""
     return not os.access(path, os.W_OK) or not found.st_mode & 0o222
 
 
 def replace_file(path: str, data: bytes, *, before: os.stat_result | None = None) -> None:
-    """Write a temporary file beside `path`, then put it in its place: a reader sees the old file or the new one.
+    """Write a temporary file beside `path`, then rename it: a reader sees the old file or the new one.
 
-    With `before`, the state of the old file, the new one gets its mode and, where the system permits, its owner: a run
-    as root, as in a container, leaves the files to whose they were.
+    With `before`, the state of the old file, the new one gets its mode and, if the system permits, its owner: so a run
+    as root, as in a container, does not take over the files.
     """
     temporary = os.path.join(os.path.dirname(path), f".tonumpy-{os.urandom(8).hex()}.part")
     try:
@@ -72,7 +72,7 @@ def replace_file(path: str, data: bytes, *, before: os.stat_result | None = None
 
 
 def open_to_append(path: str) -> int:
-    """The descriptor of a log in a folder of our own."""
+    """Open a log in a folder of our own, and return its descriptor."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 

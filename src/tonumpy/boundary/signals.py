@@ -1,7 +1,7 @@
-"""Ends the program soon after a signal that asks for it: no process, and no half-written file, is left.
+"""Ends the program soon after a terminating signal, without leaving a process or a half-written file.
 
-The first signal raises KeyboardInterrupt, so that `finally` clauses run; a second ends the program as it is. Worker
-processes are killed at once, and end by themselves where this process is killed.
+The first signal raises KeyboardInterrupt, so that `finally` clauses run; a second ends the program at once. Worker
+processes are killed at once, and end by themselves if this process is killed.
 """
 
 import contextlib
@@ -16,26 +16,26 @@ _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class Signals:
-    """The signals that have come to a program."""
+    """The signals that a program has received."""
 
     def __init__(self) -> None:
-        self.number = 0  # of the first that came
+        self.number = 0  # of the first signal
         self.is_patient = True  # False: the first signal ends the program, too
         self._owner = os.getpid()
         self._is_told = False
 
     @property
     def code(self) -> int:
-        """The exit code, as shells have it."""
+        """The exit code by the convention of shells."""
         return 128 + (self.number or signal.SIGINT)
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt where a signal has come: some libraries swallow what is raised in their callbacks."""
+        """Raise KeyboardInterrupt if a signal was received: some libraries swallow exceptions in their callbacks."""
         if self.number:
             raise KeyboardInterrupt
 
     def tell(self) -> None:
-        """Say once, on standard error, that the program was interrupted."""
+        """Print once, to standard error, that the program was interrupted."""
         if not self._is_told:
             self._is_told = True
             with contextlib.suppress(OSError):
@@ -62,14 +62,14 @@ def current() -> Signals:
 
 @contextmanager
 def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signals]:
-    """Inside, the first signal that asks for an end raises KeyboardInterrupt, but one that is ignored or has a handler.
+    """Context manager: the first terminating signal raises KeyboardInterrupt, unless it is ignored or has a handler.
 
-    `replaced` are handlers that give way.
+    `replaced` are handlers that are overridden nevertheless.
     """
     signals, before = current(), {}
     _current.append(signals)
     try:
-        with contextlib.suppress(ValueError):  # in another thread than the first, which is the one that gets signals
+        with contextlib.suppress(ValueError):  # not in the main thread, the only one that gets signals
             for number in _NUMBERS:
                 if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, *replaced):
                     before[number] = signal.signal(number, signals.note)
@@ -81,7 +81,7 @@ def raised(*replaced: Callable[[int, FrameType | None], None]) -> Iterator[Signa
 
 
 def begin_worker() -> None:
-    """Make a worker process end with its parent, which alone answers a terminal's interrupt."""
+    """Make a worker process end with its parent, and ignore a terminal's interrupt, which the parent handles."""
     from threading import Thread  # start-up
 
     Thread(target=_end_with_parent, daemon=True).start()

@@ -1,1 +1,1 @@
-"""The parts that other programs load: flake8, LibCST, pytest and editors."""
+"""The plugins for flake8, LibCST, pytest and editors."""

@@ -1,4 +1,4 @@
-"""The flake8 plugin. Selecting codes and `noqa` are left to flake8."""
+"""The flake8 plugin. flake8 itself selects codes and handles `noqa`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 class Plugin:
-    """flake8 sets the class up once a process (`parse_options`) and makes one object a file."""
+    """The plugin class: flake8 calls `parse_options` once per process and makes one object per file."""
 
     configuration: ClassVar[Configuration]
     codes: ClassVar[tuple[str, ...]]
@@ -49,12 +49,12 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
-        # flake8's own decisions about codes, of which it tells a plugin nothing. Not for `flake8 --version`: start-up.
+        # flake8 does not pass its decisions about codes to plugins. Not imported for `flake8 --version`: start-up.
         from flake8.style_guide import StyleGuideManager
 
         from tonumpy.config import ConfigError, Configuration, read_choices  # the same: start-up
 
-        try:  # flake8 looks at `choices` on the command line only
+        try:  # flake8 checks `choices` on the command line only
             said = read_choices(
                 strict=options.tonumpy_strict or None,
                 preview=options.tonumpy_preview or None,
@@ -67,19 +67,19 @@ class Plugin:
             from flake8.exceptions import ExecutionError
 
             raise ExecutionError(str(error) if isinstance(error, ConfigError) else f"tonumpy-{error}") from error
-        # "TNP" stands for the rules on by default; the others are found only where flake8 is asked for them by code.
+        # "TNP" stands for the rules on by default; the others run only if flake8 selects them by code.
         cls.codes = ("TNP", *(options.select or ()), *(options.extend_select or ()))
         cls.guides = StyleGuideManager(options, None)  # type: ignore[arg-type]
         cls.project = None
 
     def settings(self) -> Settings:
-        """The settings for this file. Codes in `[tool.tonumpy]` do not count, since flake8 selects them; nor do
+        """The settings for this file, without the codes of `[tool.tonumpy]`, as flake8 selects them, and without
         observations, which may be of another state of the code."""
         from tonumpy.rules import all_rules  # only for files that may have findings: start-up
 
         found = self.configuration.settings_in(os.path.dirname(self.filename))
         decide = self.guides.style_guide_for(self.filename).decider.decision_for
-        # Where a rule stands in for others it must know which of them are not shown.
+        # A rule that stands in for others must know which of them are not shown.
         hidden = tuple(rule.code for rule in all_rules() if decide(rule.code).name == "Ignored")
         return found._replace(select=self.codes, ignore=(), extend_select=(), ignored_here=hidden, observed=None)
 
@@ -100,7 +100,7 @@ class Plugin:
         try:
             with Paused():
                 findings = check(source, self.settings(), Plugin.project)
-        except Exception as error:  # flake8 would end its whole run: this file's failure is a report of this file
+        except Exception as error:  # report it for this file: it would end flake8's whole run
             yield 1, 0, f"TNP900 cannot be analysed: {type(error).__name__}: {error}", type(self)
             return
         for finding in findings:

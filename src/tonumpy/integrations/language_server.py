@@ -1,4 +1,4 @@
-"""A server for the Language Server Protocol over stdio: diagnostics, quick fixes and hovers for an editor."""
+"""A Language Server Protocol server over stdio, with diagnostics, quick fixes and hovers."""
 
 import asyncio
 import os
@@ -26,14 +26,14 @@ from tonumpy.why import explain
 FIX_ALL = "source.fixAll.tonumpy"
 FIX_NOTEBOOK = "notebook.source.fixAll.tonumpy"
 
-_PAUSE = 0.2  # seconds that a document must have been left alone: a burst of keys is checked once
+_PAUSE = 0.2  # seconds without a change before a check, so that a burst of keys is checked once
 _SUFFIXES = {"safe": "", "unsafe": ", unsafe"}
 _SEVERITIES = ("error", "warning", "note")  # which the protocol counts from 1
 _CELLS = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])
 
 
 class _Checked(NamedTuple):
-    """A document, or a notebook with the documents of its Python cells, as it was checked."""
+    """A checked version of a document, or of a notebook with the documents of its Python cells."""
 
     path: str
     is_notebook: bool
@@ -44,11 +44,11 @@ class _Checked(NamedTuple):
     errors: tuple[SourceError, ...]
 
     def document_of(self, row: int) -> TextDocument:
-        """The document that a row of the source stands in."""
+        """The document that contains a row of the source."""
         return self.documents[self.source.cell_at(row)[0] - 1]
 
     def row_of(self, uri: str, line: int) -> int:
-        """The row of the source for a line of a document; 0 where there is none."""
+        """The row of the source for a line of a document; 0 if there is none."""
         for number, document in enumerate(self.documents):
             if unquote(document.uri) == unquote(uri) and line <= self.texts[number].count("\n"):
                 return line + (self.source.row_of(number + 1, 1) if self.is_notebook else 1)
@@ -56,13 +56,13 @@ class _Checked(NamedTuple):
 
 
 class Server(LanguageServer):
-    """The open documents, their settings, and what was found in them."""
+    """The server, with the open documents, their settings, and their findings."""
 
     def __init__(self) -> None:
         super().__init__(
             "tonumpy",
             __version__,
-            # Whole documents: pygls counts other characters than the protocol does as the end of a line.
+            # Send whole documents: pygls and the protocol differ in which characters end a line.
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
             notebook_document_sync=types.NotebookDocumentSyncOptions([_CELLS], save=True),
         )
@@ -75,49 +75,49 @@ class Server(LanguageServer):
 
     def configure(self, settings: object) -> None:
         """Take the editor's settings, in the shape of `[tool.tonumpy]`; if they are wrong, the earlier ones stay."""
-        for name in ("settings", "tonumpy"):  # which may be all of an editor's, or lie under one of two names
+        for name in ("settings", "tonumpy"):  # an editor may nest them under one of these names
             if isinstance(settings, dict) and name in settings:
                 settings = settings[name]
-        if not settings:  # an editor that has nothing to say, or waits to be asked, may send this all the same
+        if not settings:  # an editor without settings, or one that waits to be asked, may send this
             return
-        if isinstance(settings, dict):  # `unsafeFixes`, as settings are called in most editors
+        if isinstance(settings, dict):  # most editors name settings in camel case: `unsafeFixes`
             settings = {re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", key): settings[key] for key in settings}
         root = self.workspace.root_path or os.getcwd()
         try:
-            # The path that is given is that of a file in the folder to which the settings are relative.
+            # The path names a file in the folder to which the settings are relative.
             self._said = read_table(settings, os.path.join(root, "the editor's settings"))
             self.forget()
         except ConfigError as error:
             self._complain(str(error))
 
     def forget(self) -> None:
-        """Drop what was read of files and settings, and check all that is open again."""
+        """Drop all cached files and settings, and check the open documents again."""
         self._complaints.clear()
         self._checked, self._project = {}, Project()
         for uri in {*self.workspace.text_documents, *self.workspace.notebook_documents}:
             self.changed(uri)
 
     def _complain(self, text: str) -> None:
-        """Show a message once, not at every key."""
+        """Show an error message, once for each text."""
         if text not in self._complaints:
             self._complaints.add(text)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"tonumpy: {text}"))
 
     def changed(self, uri: str) -> None:
-        """Check a document or notebook, unless it changes again before its turn comes."""
+        """Schedule a check of a document or notebook; a new change restarts the wait."""
         if uri in self._waiting:
             self._waiting[uri].cancel()
         self._waiting[uri] = asyncio.get_running_loop().create_task(self._publish(uri))
 
     def withdraw(self, *documents: str) -> None:
-        """Take back what was told of documents."""
+        """Clear the diagnostics of documents."""
         for each in documents:
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(each, []))
 
     async def current(self, uri: str) -> _Checked | None:
-        """The open document or notebook with this address, or with a cell of this address, as it was checked; None if
-        it is not open, or its settings are wrong."""
-        await asyncio.sleep(0.02)  # in which a request may be cancelled
+        """The checked version of the open document or notebook with this URI, or with a cell of this URI; None if it is
+        not open, or its settings are wrong."""
+        await asyncio.sleep(0.02)  # lets the editor cancel the request
         notebook = self.workspace.get_notebook_document(notebook_uri=uri)
         notebook = notebook or self.workspace.get_notebook_document(cell_uri=uri)
         addresses = [uri]
@@ -180,7 +180,7 @@ class Server(LanguageServer):
         )
 
     def _span(self, source: Source, start: Position, end: Position) -> types.Range:
-        """The place in its own document, counted as the editor counts."""
+        """The range in its own document, in the editor's units."""
         first = source.cell_at(start.row)[1]
         units = self.workspace.position_codec.client_num_units
         places = []
@@ -191,7 +191,7 @@ class Server(LanguageServer):
         return types.Range(*places)
 
     def actions(self, checked: _Checked, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """The repair of each finding in the lines, and that of all safe ones of the document or notebook."""
+        """The actions that repair each finding in the range, and all safe ones of the document or notebook."""
         uri, only = params.text_document.uri, params.context.only
 
         def wants(kind: str) -> bool:
@@ -200,7 +200,7 @@ class Server(LanguageServer):
         actions: list[types.CodeAction] = []
         first, last = (checked.row_of(uri, each.line) for each in (params.range.start, params.range.end))
         for each in checked.judgements if wants(types.CodeActionKind.QuickFix) else ():
-            # Wherever the cursor is in the line: not every editor brings it to the finding.
+            # Wherever the cursor is in the line: not every editor moves it to the finding.
             if each.fix is not None and first <= each.end.row and each.start.row <= last:
                 title = f"{each.fix.message} ({each.code}{_SUFFIXES.get(each.fix.applicability, '')})"
                 for action in self._fixes(checked, [each], title, types.CodeActionKind.QuickFix):
@@ -214,11 +214,11 @@ class Server(LanguageServer):
         return actions
 
     def _fixes(self, checked: _Checked, findings: Sequence[Finding], title: str, kind: str) -> list[types.CodeAction]:
-        """The action that repairs these findings together, or nothing if none of them can be repaired."""
+        """The action that repairs these findings together; empty if none of them can be repaired."""
         due = [checked.judgements[each] for each in findings if each.fix and each.fix.applicability in _SUFFIXES]
         try:
             edits = pipeline.repair(checked.source, due) if due else ()
-        except SourceError:  # they could not be verified
+        except SourceError:  # the edits could not be verified
             return []
         changes: dict[str, list[types.TextEdit]] = {}
         for each in edits:
@@ -246,7 +246,7 @@ class Server(LanguageServer):
 
 
 def _page(explained: Explanation, findings: Sequence[Finding], source: Source) -> str:
-    """The answers of `tonumpy why` as Markdown, with the findings that are told."""
+    """The answers of `tonumpy why` as Markdown, with the reported findings."""
     parts = [] if findings else ["Not reported by tonumpy."]
     for each in findings:
         repair = f"\n\n{each.fix.applicability}: {each.fix.message}" if each.fix else ""
@@ -258,7 +258,7 @@ def _page(explained: Explanation, findings: Sequence[Finding], source: Source) -
 
 
 def serve() -> bool:
-    """Answer one editor on standard input and output until it is gone. True if it has said goodbye before."""
+    """Serve one editor on standard input and output until it disconnects. True if it has sent `shutdown` before."""
     server = Server()
     kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL, FIX_NOTEBOOK])
     for name, answer in _ANSWERS.items():
@@ -283,7 +283,7 @@ def _cells_changed(ls: Server, params: types.DidChangeNotebookDocumentParams) ->
     ls.changed(params.notebook_document.uri)
 
 
-# pygls gives the server for a parameter that is called `ls`.
+# pygls passes the server to a parameter named `ls`.
 _ANSWERS: dict[str, Callable[[Server, Any], object]] = {
     types.INITIALIZE: lambda ls, params: ls.configure(params.initialization_options),
     types.SHUTDOWN: lambda ls, *_: setattr(ls, "is_told_to_stop", True),

@@ -1,6 +1,6 @@
-"""The pytest plugin: `pytest --rehearse` runs the tests on a stand-in accelerator. Not asked for, it does nothing.
+"""The pytest plugin: `pytest --rehearse` runs the tests on a stand-in accelerator. Without the option it does nothing.
 
-The processes that a rehearsed one starts, as pytest-xdist's workers, follow by themselves, so nothing begins there.
+Child processes of a rehearsed one, such as pytest-xdist's workers, are rehearsed anyway, so it does nothing there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonumpy.rehearsal.spool import Recorder
     from tonumpy.report import Report
 
-_DEVICES = ("cuda", "mps", "xpu", "npu")  # those of tonumpy.rehearsal.rehearsal_options
+_DEVICES = ("cuda", "mps", "xpu", "npu")  # as in tonumpy.rehearsal.rehearsal_options
 _NAME = "tonumpy-rehearsal"
 
 
@@ -41,7 +41,7 @@ def _count(text: str) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Before any file of the user's is imported, which may ask torch whether there is a GPU."""
+    """Begin before any of the user's files is imported, which may ask torch whether there is a GPU."""
     if not getattr(early_config.known_args_namespace, "rehearse", False):
         return
     from tonumpy.rehearsal.following import VARIABLE  # only where it is asked for: start-up
@@ -72,7 +72,7 @@ def _begun(config: pytest.Config) -> Rehearsal:
 
 
 class Rehearsal:
-    """A rehearsal, from before the first import of the user's to the end of the run."""
+    """A rehearsal, from before the first import of the user's files to the end of the run."""
 
     def __init__(self, stack: ExitStack, folder: str, recorder: Recorder, observations: str | None) -> None:
         self._stack, self._folder, self._recorder = stack, folder, recorder
@@ -80,7 +80,7 @@ class Rehearsal:
         self._told: tuple[Judged, Report, str] | None = None
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Tests that pass on the stand-in only because it goes on after a fault do not pass."""
+        """Judge the run, and fail it if it has findings: its tests may pass only because the stand-in goes on."""
         from tonumpy.cli.rehearse import record, report_of  # the same: start-up
         from tonumpy.config import Configuration  # only where it is asked for: start-up
         from tonumpy.rehearsal.judging import judge_run  # the same: start-up

@@ -1,1 +1,1 @@
-"""Turns the verdict of a rule into edits, and these into a text that is verified before it is written."""
+"""Turns a rule's repair into edits, and these into a new text, which is verified before it is written."""

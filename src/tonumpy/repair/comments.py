@@ -1,4 +1,4 @@
-"""`# noqa` comments added to a text, or what is of no use in one taken out of it; verified to change no tree."""
+"""Adds `# noqa` comments to a text, or removes unused codes from them; verified not to change the tree."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,9 +9,9 @@ from tonumpy.text.source import Source, parse
 
 
 def with_noqa(source: Source, findings: Sequence[Finding]) -> Source:
-    """The source with a comment for each finding, in the comment that there is or at the end of the line.
+    """The source with a comment for each finding, in the line's existing comment or at the end of the line.
 
-    SourceError where flake8 could not tell to which line a comment belongs.
+    SourceError if the file cannot be tokenized, so that flake8 could not assign comments to lines.
     """
     lines = lines_of(source)
     if lines is None:
@@ -28,7 +28,7 @@ def with_noqa(source: Source, findings: Sequence[Finding]) -> Source:
 
 
 def verify_comments(source: Source, text: str) -> None:
-    """Raises RewriteError unless the new text parses to the tree of the old."""
+    """Raise RewriteError unless the new text parses to the old tree."""
     try:
         match_trees(source.tree, parse(text, source.filename), ())
     except (MismatchError, SourceError) as error:
@@ -48,14 +48,14 @@ def _addition(source: Source, line: Line, codes: Iterable[str]) -> Edit:
 
 
 def removal(source: Source, comment: NoqaComment, unused: Sequence[str]) -> tuple[Edit, ...]:
-    """The edit that takes codes out of a comment: the whole of it where nothing is left to say."""
+    """The edit that removes codes from a comment, or the whole comment if no code and no text is left."""
     out = set(unused)
     kept = [code for code in comment.codes if code.code not in out]
     if kept:
         codes = ", ".join(source.text[code.start : code.end] for code in kept)
         return (_edit(source, comment.codes[0].start, comment.end, codes),)
     if source.text[comment.end : comment.stop].strip(" \t:-"):
-        rest = source.text[comment.end : comment.stop]  # a reason, which is not ours to take
+        rest = source.text[comment.end : comment.stop]  # a reason, which is kept
         return (_edit(source, comment.start, comment.stop - len(rest.lstrip(" \t:-")), "# "),)
     row = source.position_at(comment.start).row
     begin, line = source.line_starts[row - 1], source.removable_line(row)

@@ -1,4 +1,4 @@
-"""The difference of a file's old and new bytes as a patch, every line in the encoding of the file."""
+"""Makes a patch from a file's old and new bytes, every line in the encoding of the file."""
 
 import difflib
 import os
@@ -9,7 +9,7 @@ from tonumpy.text.visible import visible, without_commands
 
 
 def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:
-    """Lines end at newlines only, as they do for `patch` and `git apply`; a carriage return is part of its line."""
+    """The lines of a unified diff. As for `patch` and `git apply`, only newlines end a line, not carriage returns."""
     name = _quoted(filename)
     lines = BytesIO(old).readlines(), BytesIO(new).readlines()
     for line in difflib.diff_bytes(difflib.unified_diff, *lines, name, name):
@@ -17,8 +17,8 @@ def unified_diff(filename: str, old: bytes, new: bytes) -> Iterator[bytes]:
 
 
 def _quoted(filename: str) -> bytes:
-    """A file name as git and `patch` quote one that would else be cut off, be taken for lines of the patch, or
-    command the terminal or the runner of CI that shows it."""
+    """A file name, quoted as by git and `patch` if it would otherwise be cut off, be taken for lines of the patch, or
+    be a command to the terminal or CI runner that shows it."""
     name = os.fsencode(filename)
     if name.strip() == name and without_commands(filename) == filename and all(map(_is_plain, filename)):
         return name + b"\t" if b" " in name else name  # what follows the tab is a date
@@ -26,7 +26,7 @@ def _quoted(filename: str) -> bytes:
 
 
 def _is_plain(character: str) -> bool:
-    """A surrogate stands for a byte that is no text."""
+    """True if a character needs no escape; a surrogate, an undecodable byte, does."""
     return character not in '"\\' and visible(character) == character and not "\ud800" <= character <= "\udfff"
 
 

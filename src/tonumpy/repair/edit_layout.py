@@ -1,5 +1,4 @@
-"""Makes of a repair the text edits that perform it where its nodes stand: how a fix is laid out over one line or
-several."""
+"""Turns a repair's operations into text edits at the places of their nodes, in code of one line or several."""
 
 import ast
 import re
@@ -22,8 +21,8 @@ from tonumpy.text.candidates import Candidate, is_placed
 from tonumpy.text.names import last_name
 from tonumpy.text.source import Source
 
-# What may stand between an expression and the dot or bracket that follows it: space, brackets that close a group,
-# comments and line breaks, of which the group keeps the last with the backslash that continues the line.
+# The gap between an expression and the dot or bracket that follows it: space, closing brackets, comments and line
+# breaks; the group `newline` is the last of these, with the backslash of a continued line.
 _GAP = re.compile(r"(?:[ \t\f)]|(?P<newline>\\?(?:\r\n|\r|\n))|#[^\r\n]*)*")
 _SPACE = " \t\f"
 _OF_DTYPE = frozenset(("float", "cfloat", "dequantize"))  # links that change the bytes of the array
@@ -31,13 +30,13 @@ _READS_BYTES = r"tobytes|tofile|tostring|nbytes|itemsize|hashlib|struct|memoryvi
 
 
 class MisplacedError(Exception):
-    """The text is not what ast's positions promise."""
+    """The text at a node's position is not as expected, so ast's position may be wrong."""
 
 
 def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> Fix | None:
-    """The fix that performs a repair; without edits where its place in the text is not certain.
+    """The fix that performs a repair; without edits if its place in the text is not certain.
 
-    None where there is nothing to perform.
+    None if there are no operations.
     """
     if not operations:
         return None
@@ -53,7 +52,7 @@ def plan_fix(conversion: Conversion, operations: tuple[Operation, ...], source: 
 
 
 def plan_edits(operations: Iterable[Operation], source: Source) -> tuple[Edit, ...]:
-    """The edits of operations that have been composed, in the order of the text."""
+    """The edits of composed operations, in source order."""
     return tuple(sorted(edit for operation in operations for edit in _edits(operation, source)))
 
 
@@ -74,7 +73,7 @@ def _applicability(conversion: Conversion, operations: tuple[Operation, ...], so
 
 
 def _note(conversion: Conversion, operations: tuple[Operation, ...], applicability: Applicability) -> str:
-    """The caveat of an unsafe repair: what it may change."""
+    """The caveat of an unsafe repair, in the message; empty if there is none."""
     if applicability != "unsafe":
         return ""
     widened = {method for each in operations if isinstance(each, (AddLinks, Convert)) for method in each.methods}
@@ -86,7 +85,7 @@ def _note(conversion: Conversion, operations: tuple[Operation, ...], applicabili
 
 
 def _changes_what_is_read(conversion: Conversion, operations: tuple[Operation, ...], source: Source) -> bool:
-    """True if the array gets another dtype in a file that reads bytes, or one that may not hold its values."""
+    """True if the array gets another dtype, in a file that reads bytes, or one that may not represent its values."""
     widens = any(isinstance(each, AddLinks) and not _OF_DTYPE.isdisjoint(each.methods) for each in operations)
     return widens and (source.says(_READS_BYTES) or not is_widened_safely(conversion.dtype))
 
@@ -114,7 +113,7 @@ def _append_links(operation: Convert | AddCopy, source: Source) -> tuple[Edit, .
 
 
 def _add_links(operation: AddLinks, source: Source) -> Edit:
-    """Just before the dot. A dot that starts a line makes a chain that stands one link a line, and it goes on so."""
+    """The edit that inserts links before the dot, each on a line of its own if the dot starts a line."""
     text = source.text
     base_end = _end(operation.before.value, source)
     gap = _gap(text, base_end)
@@ -132,9 +131,9 @@ def _add_links(operation: AddLinks, source: Source) -> Edit:
 
 
 def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
-    """Removes a link, and the line break before it in a chain of one link a line, unless a comment would go with it.
+    """The edits that remove a link, with the line break before it; MisplacedError if a comment would be lost.
 
-    The brackets of `(x.detach)()` stay around what is left of it.
+    The brackets of `(x.detach)()` stay: `(x)`.
     """
     function, text = operation.function, source.text
     base_end, function_end = _end(function.value, source), _end(function, source)
@@ -149,7 +148,7 @@ def _remove_link(operation: RemoveLink, source: Source) -> tuple[Edit, ...]:
 
 
 def _force(call: ast.Call, source: Source) -> Edit:
-    """`force=True` into the empty brackets, or in place of the one argument there."""
+    """The edit that puts `force=True` into empty brackets, or in place of the only argument."""
     text = source.text
     bracket = _gap(text, _end(call.func, source)).end()
     if text[bracket : bracket + 1] != "(":
@@ -163,8 +162,8 @@ def _force(call: ast.Call, source: Source) -> Edit:
 
 
 def _is_echoed(candidate: Candidate, source: Source) -> bool:
-    """True if the call may stand in an `f"{x.numpy()=}"`, which prints its own source, or in a template
-    `t"{x.numpy()}"`, which keeps it: an edit changes more than it is to."""
+    """True if the call may be in an `f"{x.numpy()=}"`, which prints its own source, or in a template string
+    `t"{x.numpy()}"`, which keeps it: an edit would change that text."""
     string = candidate.string
     return string is not None and (
         type(string).__name__ == "TemplateStr" or re.search(r"=\s*[}!:]", source.text_of(string)) is not None
@@ -202,8 +201,8 @@ _TYPES = ("float", "int", "bool", "complex")
 
 
 def _may_keep_objects(call: ast.AST) -> bool:
-    """True if a call asks for a dtype that is `object` or cannot be read: `np.array([t, u], dtype=object)` holds the
-    tensors themselves."""
+    """True if a call's dtype is `object` or not known: `np.array([t, u], dtype=object)` keeps the tensors
+    themselves."""
     if not isinstance(call, ast.Call):
         return False
     dtype = next((each.value for each in call.keywords if each.arg == "dtype"), None)

@@ -1,7 +1,7 @@
-"""Tells if what a repair adds a method to is a tensor on every path.
+"""Decides whether an expression that a repair adds a method to is a tensor on every path.
 
-`np.asarray(x)` takes a list, an array, a number; `x.detach()` takes tensors alone. What a parameter or an attribute is,
-its callers decide, and they may change: it is a tensor where it is annotated, tested or made here.
+`np.asarray(x)` accepts a list, an array, a number; `x.detach()` needs a tensor. Callers decide the type of a parameter
+or attribute, and may change: it counts as a tensor only if it is annotated, tested or created here.
 """
 
 import ast
@@ -16,12 +16,12 @@ from tonumpy.text.tree_paths import path_to
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-_MAX_NAMES = 8  # that one value is computed from in turn
+_MAX_NAMES = 8  # followed in a chain from one value
 _TENSOR_CLASSES = frozenset(
     "Tensor FloatTensor DoubleTensor HalfTensor BFloat16Tensor LongTensor IntTensor ShortTensor ByteTensor CharTensor"
     " BoolTensor Parameter Buffer".split()
 )
-# Attributes and methods that arrays have as well: what comes out is what goes in.
+# Attributes and methods that arrays have as well, with a result of the same type.
 _VIEWS = frozenset("T real imag data grad H mT".split())
 _OF_ARRAYS = frozenset(
     "sum mean std var max min argmax argmin any all prod cumsum cumprod dot reshape flatten"
@@ -35,16 +35,16 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def is_tensor_on_every_path(node: ast.expr, tree: ast.Module) -> bool:
-    """True unless an expression that was found to be a tensor may be something else for another caller."""
+    """True unless an expression that was inferred to be a tensor may have another type for other callers."""
     return _is_free(node, path_to(tree, node), 0)
 
 
 def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
-    """True if no caller decides whether a value is a tensor."""
+    """True if no caller can make a value something else than a tensor."""
     if names > _MAX_NAMES:
         return False
     if isinstance(node, ast.Call):
-        is_sum = is_name(node.func, "sum")  # of nothing: the number 0
+        is_sum = is_name(node.func, "sum")  # the sum of no items is the number 0
         return not is_sum and all(_is_free(each, path, names) for each in _passed_on(node))
     if isinstance(node, ast.Attribute):
         if node.attr in _VIEWS:
@@ -56,7 +56,7 @@ def _is_free(node: ast.expr, path: Sequence[ast.AST], names: int) -> bool:
 
 
 def _passed_on(call: ast.Call) -> list[ast.expr]:
-    """The expressions that decide whether a call gives a tensor; empty where nothing given to it decides."""
+    """The receiver or arguments that decide whether a call returns a tensor; empty if none does."""
     function = call.func
     if isinstance(function, ast.Attribute):
         is_of_library = (path_of(function) or "").partition(".")[0] in _TORCH
@@ -86,20 +86,20 @@ def _is_name_free(node: ast.Name, path: Sequence[ast.AST], names: int) -> bool:
 
 
 def _is_parameter_tensor(parameter: ast.arg, path: Sequence[ast.AST]) -> bool:
-    """True if a parameter is annotated as a tensor, or tested before its use where the annotation says nothing."""
+    """True if a parameter is annotated as a tensor or, without a useful annotation, tested before its use."""
     if parameter.annotation is not None and last_name(parameter.annotation) not in ("Any", "object"):
         return _names_tensor(parameter.annotation)
     return _is_tested(parameter.arg, path)
 
 
 def _is_container_of_module(name: str, tree: ast.AST) -> bool:
-    """True for a list or dict that a module makes: others may put something else into it before a function runs."""
+    """True for a list or dict of the module: other code may put anything into it before a function runs."""
     values = (value for statement in getattr(tree, "body", ()) for value in _bindings(statement, name))
     return any(isinstance(each, (ast.Dict, ast.DictComp, ast.List, ast.ListComp)) for each in values)
 
 
 def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
-    """True if a class declares an attribute of its own as a tensor: others may write what they like to any other."""
+    """True if the class declares the attribute as a tensor: other code may assign anything to undeclared ones."""
     owner = next((each for each in reversed(path) if isinstance(each, ast.ClassDef)), None)
     for node in walk(owner) if owner is not None else ():
         if isinstance(node, ast.AnnAssign) and _names(node.target, name):
@@ -110,7 +110,7 @@ def _is_attribute_tensor(name: str, path: Sequence[ast.AST]) -> bool:
 
 
 def _is_registered(node: ast.AST, name: str) -> bool:
-    """True for `self.x = Parameter(...)`, which nothing else may follow, and `self.register_buffer("x", ...)`."""
+    """True for `self.x = Parameter(...)`, after which torch accepts no other type, and `self.register_buffer(...)`."""
     if isinstance(node, ast.Assign) and any(_names(each, name) for each in node.targets):
         return isinstance(node.value, ast.Call) and last_name(node.value.func) == "Parameter"
     first = node.args[0] if isinstance(node, ast.Call) and node.args else None
@@ -128,19 +128,19 @@ _PARTS: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 def _parts_of(node: ast.expr) -> list[ast.expr]:
-    """The expressions that decide what an expression is, apart from calls, names and attributes."""
+    """The subexpressions that decide the type of an expression other than a call, name or attribute."""
     return node.values if isinstance(node, ast.BoolOp) else [getattr(node, part) for part in _PARTS.get(type(node), ())]
 
 
 def _values_before(scope: Function, path: Sequence[ast.AST], name: str) -> tuple[list[ast.expr | None], bool]:
-    """The expressions that a name may be bound to in a function before the end of a path, None for one that is not
-    known, and whether they are all: the name is bound anew whichever way the code takes."""
+    """The expressions that a name may be bound to in a function before the end of a path, None for an unknown one, and
+    whether these are all: the name is rebound on every path."""
     values: list[ast.expr | None] = []
     is_whole = False
     for statement in scope.body if isinstance(scope.body, list) else ():
         bound = list(_bindings(statement, name))
         if statement in path[1:2]:
-            if any(isinstance(each, ast.stmt) for each in path[2:]):  # it stands in a block of the statement
+            if any(isinstance(each, ast.stmt) for each in path[2:]):  # it is in a block of the statement
                 values += bound
             break
         if bound and isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -165,7 +165,7 @@ def _bindings(statement: ast.stmt, name: str) -> Iterator[ast.expr | None]:
 
 
 def _matching(statement: ast.Assign, name: str) -> ast.expr:
-    """The part of a tuple that a name gets, or the whole value."""
+    """The item of a tuple that a name is bound to, or the whole value."""
     target, value = statement.targets[0], statement.value
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         return next((part for part, each in zip(value.elts, target.elts, strict=True) if _binds(each, name)), value)
@@ -186,7 +186,7 @@ def _parameter(function: Function, name: str) -> ast.arg | None:
 
 
 def _names_tensor(annotation: ast.expr) -> bool:
-    """True if an annotation allows nothing but a tensor, or None: `Optional` mostly says what is tested elsewhere."""
+    """True if an annotation allows only tensors and None: `Optional` values are mostly tested elsewhere."""
     if isinstance(annotation, ast.Constant):
         if annotation.value is None:
             return True
@@ -204,7 +204,7 @@ def _names_tensor(annotation: ast.expr) -> bool:
 
 
 def _is_tested(name: str, path: Sequence[ast.AST]) -> bool:
-    """True if code around a place, or before it in the same blocks, has shown that a name is a tensor."""
+    """True if a test around a place, or before it in the same blocks, proves that a name is a tensor."""
     for outer, inner in pairwise(path):
         if isinstance(outer, (ast.If, ast.IfExp)) and inner is not outer.test:
             body = outer.body if isinstance(outer.body, list) else [outer.body]
@@ -218,7 +218,7 @@ def _is_tested(name: str, path: Sequence[ast.AST]) -> bool:
 
 
 def _proves(statement: ast.stmt, name: str) -> bool:
-    """True if code behind a statement is reached only where a name is a tensor: `if not isinstance(..): return`."""
+    """True if code after a statement is reached only if a name is a tensor: `if not isinstance(..): return`."""
     if isinstance(statement, ast.Assert):
         return _shows(statement.test, name, True)
     if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING):
@@ -227,7 +227,7 @@ def _proves(statement: ast.stmt, name: str) -> bool:
 
 
 def _shows(test: ast.expr, name: str, truth: bool) -> bool:
-    """True if a test that comes out so shows that a name is a tensor."""
+    """True if a test with this outcome proves that a name is a tensor."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _shows(test.operand, name, not truth)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == truth:

@@ -1,4 +1,4 @@
-"""The operations on a syntax tree that repair a conversion, how several go together, and how they are worded."""
+"""Defines the operations on a syntax tree that repair a conversion, how they are combined, and how they are worded."""
 
 import ast
 from collections.abc import Iterable
@@ -22,17 +22,17 @@ class AddLinks(NamedTuple):
 
     @property
     def subject(self) -> ast.expr:
-        """The node that another takes the place of."""
+        """The node that is replaced."""
         return self.before
 
     @property
     def made(self) -> ast.expr:
-        """The node that takes its place, around parts of the old one."""
+        """The new node, around parts of the old one."""
         return ast.Attribute(_called(self.before.value, *self.methods), self.before.attr, self.before.ctx)
 
     @property
     def words(self) -> str:
-        """The operation as a person says it."""
+        """The operation in words."""
         return f"add `{''.join(f'.{method}()' for method in self.methods)}`"
 
 
@@ -84,7 +84,7 @@ class RemoveLink(NamedTuple):
 
 
 class Convert(NamedTuple):
-    """`argument` becomes `argument.detach().cpu().numpy()`, in brackets where it needs them; `method` is the last."""
+    """`argument` becomes `argument.detach().cpu().numpy()`, with brackets if needed; `method` is the last link."""
 
     subject: ast.expr
     methods: tuple[str, ...]
@@ -127,7 +127,7 @@ class AddCopy(NamedTuple):
 
 
 class MakeFalse(NamedTuple):
-    """An argument that is `True` becomes `False`; `name` is that of its keyword."""
+    """An argument `True` becomes `False`; `name` is its keyword."""
 
     subject: ast.expr
     name: str
@@ -147,19 +147,19 @@ _FORCE = ast.keyword("force", ast.Constant(True))
 
 
 def _called(base: ast.expr, *methods: str) -> ast.expr:
-    """`base.detach().cpu()`."""
+    """The call chain `base.detach().cpu()`."""
     for method in methods:
         base = ast.Call(ast.Attribute(base, method, ast.Load()), [], [])
     return base
 
 
-# The order in which links that are added before one name stand. What copies to the CPU comes before what makes the
-# tensor larger (a dense one, of a wider dtype), so that less is moved and no accelerator needs memory for it.
+# The order of links that are added before one name. The copy to the CPU comes before links that enlarge the tensor
+# (dense, of a wider dtype), so that less is moved and no accelerator needs memory for it.
 _ORDER = ("detach", "cpu", "to_dense", "dequantize", "float", "cfloat", "resolve_conj", "resolve_neg")
 
 
 def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
-    """The repairs of several findings as one: each once, and the links that go before one name put in order."""
+    """Combine the operations of several findings: each once, and the links added before one name in order."""
     links: dict[ast.Attribute, set[str]] = {}
     others: dict[tuple[type, Operation], Operation] = {}  # named tuples of different classes may be equal
     for operation in operations:
@@ -172,7 +172,7 @@ def compose(operations: Iterable[Operation]) -> tuple[Operation, ...]:
 
 
 def complete_chain(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """The operations that complete the chain of a conversion, or add what it needs; none if it is complete."""
+    """The operations that complete the chain of a conversion, or add the needed links; none if it is complete."""
     candidate, chain = conversion.site, conversion.chain
     if conversion.is_complete:
         return ()
@@ -183,21 +183,21 @@ def complete_chain(conversion: MethodConversion, style: RepairStyle) -> tuple[Op
         return _add_needed(conversion)
     numpy, cpu, detach = candidate.attribute, chain.cpu, chain.detach
     if detach is None and cpu is not None:
-        # Before the copy, or the copy is recorded on the graph; but only where it is certain to be a tensor's.
+        # Before the copy, which would else be recorded in the graph; but only if it is certainly a tensor's.
         early = cpu.attribute if _is_on_the_same_tensor(cpu, chain, candidate.receiver) else None
         return (AddLinks(early or numpy, ("detach",)),)
     if detach is None:
         return (AddLinks(numpy, ("detach", "cpu")),)
     if detach.role is Role.DATA and not conversion.data_of_tensor:
-        return (AddLinks(numpy, ("detach", "cpu")),)  # right whosever `.data` it is
+        return (AddLinks(numpy, ("detach", "cpu")),)  # right even if `.data` is not a tensor's
     return (AddLinks(numpy, ("cpu",)),)
 
 
 def _add_needed(conversion: MethodConversion) -> tuple[Operation, ...]:
-    """The links that are not proved to be needless."""
+    """The operation that adds the links that are not proved to be needless."""
     chain, needed = conversion.chain, _needed(conversion)
     if chain.detach is not None and chain.detach.role is Role.DATA and not conversion.data_of_tensor:
-        proved = conversion.as_proved()  # it may be the `.data` of something else
+        proved = conversion.as_proved()  # the `.data` may not be a tensor's
         if proved.requires_grad is not False and proved.grad_mode is not False:
             needed = ("detach", *needed)
     before = conversion.site.attribute
@@ -208,7 +208,7 @@ def _add_needed(conversion: MethodConversion) -> tuple[Operation, ...]:
 
 
 def _needed(conversion: Conversion) -> tuple[str, ...]:
-    """The links that are needed: callers and habits are no proof that one is not."""
+    """The links that are needed: evidence of callers and habits does not prove one needless."""
     proved = conversion.as_proved()
     wanted = (("detach", proved.grad_is_proved), ("cpu", proved.device_is_proved))
     return tuple(method for method, is_proved in wanted if not is_proved)
@@ -230,13 +230,13 @@ def detach_first(conversion: MethodConversion, _: RepairStyle = "links") -> tupl
 
 
 def end_sharing(conversion: MethodConversion | SharedMemory, _: RepairStyle) -> tuple[Operation, ...]:
-    """The operations that end the sharing of memory between an array and a tensor of which one is made of the other."""
+    """The operation that copies, so that an array and the tensor it is made of, or vice versa, share no memory."""
     makes_tensor = isinstance(conversion, SharedMemory) and conversion.makes == "tensor"
     return (AddCopy(conversion.site.call, "clone" if makes_tensor else "copy"),)
 
 
 def convert_arguments(conversion: ArgumentConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """The operations for all of the call's arguments that need one; none if one of them has none."""
+    """The operations for all of the call's arguments that need conversion; none if one of them cannot be converted."""
     found = [
         convert_argument(each, style) if each.takes_arrays and not each.of_items else ()
         for each in (conversion, *conversion.others)
@@ -245,7 +245,7 @@ def convert_arguments(conversion: ArgumentConversion, style: RepairStyle) -> tup
 
 
 def convert_argument(conversion: ArgumentConversion | TakenTensor, style: RepairStyle) -> tuple[Operation, ...]:
-    """The operations that make an array of an argument before it is given away."""
+    """The operations that convert an argument before it is passed; none if that is not possible."""
     argument, chain, cast = conversion.argument, conversion.chain, conversion.links
     if cast is None or _may_be_default(argument, conversion.site.scopes):
         return ()
@@ -265,7 +265,7 @@ _LITERALS = (ast.Constant, ast.UnaryOp, ast.Tuple, ast.List)
 
 
 def _may_be_default(argument: ast.expr, scopes: tuple[Scope, ...]) -> bool:
-    """True if it is a parameter whose default is a literal, without methods of tensors, and that is not tested."""
+    """True if an argument is a parameter that the function never tests, with a literal (not a tensor) as default."""
     function = next((scope for scope in reversed(scopes) if isinstance(scope, FUNCTIONS)), None)
     if function is None or not isinstance(argument, ast.Name):
         return False
@@ -280,18 +280,19 @@ def _decides(node: ast.AST, name: str) -> bool:
 
 
 def force(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """`force=True`, which detaches, copies to the CPU and resolves both bits, where that is the style and may stand."""
+    """The operation that adds `force=True`, which detaches, copies to the CPU and resolves both bits; none if that is
+    not the style or the call has other arguments."""
     call = conversion.site.call
     return (Force(call),) if style == "force" and _can_force(call) else ()
 
 
 def describe(operations: tuple[Operation, ...]) -> str:
-    """The repair in the words of a person: "Replace `.data` by `.detach()` and add `.cpu()`"."""
+    """The repair in words: "Replace `.data` by `.detach()` and add `.cpu()`"."""
     removed = {each.function.attr for each in operations if isinstance(each, RemoveLink)}
     moved = {each.before.attr for each in operations if isinstance(each, AddLinks) and removed & {*each.methods}}
     if removed and moved:
         return f"Move `.{removed.pop()}()` before `.{moved.pop()}()`"
-    in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` stands behind all links
+    in_order = sorted(operations, key=lambda each: isinstance(each, Convert))  # `.numpy()` comes after all links
     words = list(dict.fromkeys(each.words for each in in_order))
     further = (word.removeprefix("add ") if before.startswith("add ") else word for before, word in pairwise(words))
     told = " and ".join((*words[:1], *further))
@@ -299,21 +300,21 @@ def describe(operations: tuple[Operation, ...]) -> str:
 
 
 def _to_which(operations: tuple[Operation, ...]) -> str:
-    """The arguments that are converted, where nothing else is done: " to `a` and `b`"."""
+    """The suffix that names the converted arguments, " to `a` and `b`", if all operations convert."""
     converted = [quoted(each.subject) or "the tensor" for each in operations if isinstance(each, Convert)]
     return f" to {' and '.join(converted)}" if converted and len(converted) == len(operations) else ""
 
 
 def _can_force(call: ast.Call) -> bool:
-    """True unless an argument would be lost that may matter: `force=flag`, `*args`, what torch does not know."""
+    """True unless an argument that may matter would be lost: `force=flag`, `*args`, an unknown keyword."""
     return all(
         keyword.arg == "force" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
         for keyword in call.keywords
     )
 
 
-# What a later link must be for the earlier one to be proved a tensor's own: an object with a `.to("cpu")` of its own (a
-# batch, detection results) hands its tensors out by attributes, keys and methods other than these.
+# Later links that prove an earlier one to be a tensor's: an object with a `.to("cpu")` of its own (a batch, detection
+# results) gives access to its tensors by attributes, keys and methods other than these.
 _SHAPES_AND_TYPES = frozenset(
     "bool byte char clone contiguous cpu cuda detach diagonal double expand expand_as flatten flip float half int long"
     " moveaxis movedim narrow permute ravel repeat reshape roll select short squeeze swapaxes t tile to transpose type"
@@ -323,10 +324,10 @@ _VIEWS = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 
 
 def _is_on_the_same_tensor(link: Link, chain: Chain, end: ast.expr) -> bool:
-    """True if every link from this one to the end of the chain works on one tensor and adds no grad to it."""
+    """True if all links from this one to the end of the chain work on the same tensor, and none adds grad."""
     base: ast.expr = link.node
     for later in chain.after(link):
-        if later.base is not base or not _keeps_a_tensor(later):  # an `await` between two links is no link
+        if later.base is not base or not _keeps_a_tensor(later):  # an `await` between them is no link
             return False
         base = later.node
     return base is end
@@ -342,7 +343,7 @@ def _keeps_a_tensor(link: Link) -> bool:
 
 
 def _is_tensor_index(index: ast.expr) -> bool:
-    """A slice, a number, `...`, or several at once; a name may hold the key of a mapping."""
+    """True for a slice, a number, `...`, or a tuple: an index of a tensor. A name may hold the key of a mapping."""
     if isinstance(index, ast.UnaryOp):
         return _is_tensor_index(index.operand)
     return isinstance(index, (ast.Slice, ast.Tuple)) or (

@@ -1,4 +1,4 @@
-"""Makes the new text that repairs ask for, verified against the old tree."""
+"""Applies the edits of repairs to a text, and verifies the result against the old tree."""
 
 import ast
 from collections.abc import Iterable, Sequence
@@ -17,17 +17,16 @@ class RewriteError(SourceError):
 
 
 class Repair(NamedTuple):
-    """The operations on a tree, none for a comment, and the edits that do them."""
+    """The operations on a tree, none for a comment, and the edits that perform them."""
 
     operations: tuple[Operation, ...]
     edits: tuple[Edit, ...]
 
 
 def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
-    """Apply the edits of the repairs; raises RewriteError where the new text is not exactly what they intend.
+    """Apply the edits of the repairs; RewriteError if the new text is not exactly what the operations intend.
 
-    SourceError where the text cannot be parsed in full, or the encoding cannot promise that every byte outside the
-    edits stays as it is.
+    SourceError if the text cannot be parsed in full, or re-encoding may change bytes outside the edits.
     """
     if not source.survives_encoding:
         raise SourceError(source.filename, f"cannot be rewritten: {source.encoding} does not give back the same bytes")
@@ -38,7 +37,7 @@ def rewrite(source: Source, repairs: Sequence[Repair]) -> str:
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> str:
-    """`edits` are in the order of the text."""
+    """The text with the edits made, which are given in source order."""
     pieces, at = [], 0
     for edit in edits:
         start, end = source.offset(edit.start), source.offset(edit.end)
@@ -50,9 +49,9 @@ def apply_edits(source: Source, edits: Iterable[Edit]) -> str:
 
 
 def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
-    """Raises RewriteError unless
+    """Raise RewriteError unless
 
-    - every character outside the edits is the old one,
+    - every character outside the edits is unchanged,
     - the new text parses, and its tree is the old one with exactly the operations of the repairs applied.
     """
     try:
@@ -67,7 +66,7 @@ def verify(source: Source, text: str, repairs: Sequence[Repair]) -> None:
 
 
 class MismatchError(Exception):
-    """A new text is not what was intended; the text says where and how."""
+    """A new text is not as intended; the message says where and how."""
 
 
 def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> None:
@@ -83,7 +82,7 @@ def _compare_outside(source: Source, text: str, repairs: Sequence[Repair]) -> No
 
 
 def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> None:
-    """Walk both trees side by side; raises MismatchError where `new` is not `old` with the operations applied.
+    """Walk both trees in parallel; MismatchError if `new` is not `old` with the operations applied.
 
     No recursion: a tree may be deeper than Python's stack.
     """
@@ -108,7 +107,7 @@ def match_trees(old: ast.AST, new: ast.AST, operations: Iterable[Operation]) -> 
 
 
 def _pairs_of_items(was: object, now: object) -> list[tuple[object, object]]:
-    """The items of two lists of nodes; MismatchError where they are of other lengths, or are other values."""
+    """The pairs of items of two lists; MismatchError if the lists differ in length, or other values differ."""
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         return list(zip(was, now, strict=True))
     if type(was) is not type(now) or was != now:
@@ -117,7 +116,7 @@ def _pairs_of_items(was: object, now: object) -> list[tuple[object, object]]:
 
 
 def _goes_around(operation: Operation) -> bool:
-    """True if it makes something around its node, and so is matched before another operation of that node."""
+    """True if an operation wraps its node, and so must be matched before another operation on that node."""
     return isinstance(operation, AddCopy)
 
 

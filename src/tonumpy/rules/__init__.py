@@ -21,25 +21,24 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """`check` says in one sentence what is wrong with a conversion, or None; `repair` what to do to its tree then.
+    """A rule. `check` returns the message about a conversion, or None; `repair` the operations that repair it.
 
-    `brief` says the same in few words, what and why first: "what is converted: the error"; nothing where the sentence
-    itself is short.
+    `brief` returns a short message, what and why first: "what is converted: the error"; empty if `check`'s is short.
 
-    `fix_is_unsafe` where the repair changes what working code gives, whatever is known of the tensor.
-    A rule is given what the detectors of the kinds that it judges find (see conversions.py).
-    Those that judge runs are told of by a rehearsal alone, and `check` and `repair` are not asked.
-    Those that judge comments are given the codes of a `# noqa` comment that suppress nothing.
-    `concerns` tells which of the conversions of a file that are plainly complete (`.detach().cpu().numpy()`, or
-    `.cpu().numpy()` under `torch.no_grad()`) the rule may object to: about the others nothing need be inferred for it.
-    `related` are the other lines of the file that the message speaks of.
-    `confidence` is that of a finding; its own where what is wrong has nothing to do with grad or device.
-    `stands_in_for` are codes: where none of them is reported of a conversion, for it is not selected or not as sure as
-    is asked for, this rule speaks of it, however sure that is.
-    `on_by_default` rules need no selecting; the others are turned on by their code or, TNP300, by `strict`.
+    `fix_is_unsafe`: the repair changes the result of working code, whatever is known of the tensor.
+    A rule judges the conversions that the detectors of its kinds (`judges`) find (see conversions.py).
+    Rules that judge runs are reported by a rehearsal only, without `check` and `repair`.
+    Rules that judge comments get the codes of a `# noqa` comment that suppress nothing.
+    `concerns` returns the plainly complete conversions of a file (`.detach().cpu().numpy()`, or `.cpu().numpy()` under
+    `torch.no_grad()`) that the rule may report: for the others nothing need be inferred.
+    `related` returns the other lines of the file that the message mentions.
+    `confidence` returns that of a finding; a rule has its own if its fault has nothing to do with grad or device.
+    `stands_in_for` are codes: if none of them is reported for a conversion, being off or below the wanted confidence,
+    this rule reports it, whatever the confidence.
+    `on_by_default` rules need not be selected; the others are turned on by their code or, TNP300, by `strict`.
 
-    An `is_preview` rule is off without `preview`, whatever selects it; so are findings of which `is_preview_kind` says
-    that they are of a new kind (docs/stability.md).
+    An `is_preview` rule is off without `preview`, whatever selects it; so are findings of a new kind, for which
+    `is_preview_kind` is true (docs/stability.md).
     """
 
     code: str
@@ -65,14 +64,14 @@ class Rule(NamedTuple):
 
 
 def concerns_named(names: str) -> Callable[[Complete], Iterable[Candidate]]:
-    """Give the `concerns` of a rule that may object to any complete conversion of a file that says one of the names."""
+    """The `concerns` of a rule that may report any complete conversion of a file whose code matches the pattern."""
     return lambda complete: complete.candidates if complete.source.says(names) else ()
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code. A module defines fields of `Rule`, those that are no functions in capitals."""
-    # By hand: pkgutil and inspect, which do these things too, take as long to import as all the rules.
+    """All rules, sorted by code. A module defines fields of `Rule` by name, in capitals if they are not functions."""
+    # Not by pkgutil and inspect, which take as long to import as all the rules.
     names = [name[:-3] for name in os.listdir(__path__[0]) if name.endswith(".py") and name != "__init__.py"]
     rules = []
     for name in names:

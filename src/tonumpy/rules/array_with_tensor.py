@@ -95,7 +95,7 @@ def check(conversion: Mixture) -> str | None:
     told = argument_at_risk(conversion)
     if conversion.kind == "index":
         told += ", and one of one element loses its axis"
-    if conversion.kind == "equality":  # torch does it, and without asking NumPy
+    if conversion.kind == "equality":  # torch compares, without NumPy
         what, told = "compares an array with ", told.replace("NumPy raises TypeError", "torch raises RuntimeError")
     return f"{code} {what}{told}{advice}"
 
@@ -136,5 +136,5 @@ def repair(conversion: Mixture, style: RepairStyle) -> tuple[Operation, ...]:
     if isinstance(statement, ast.AugAssign) and statement.target is conversion.argument:
         return ()
     if isinstance(statement, ast.Assign) and statement.value is conversion.argument and len(statement.targets) > 1:
-        return ()  # the others are given it as well
+        return ()  # the other targets would get the array as well
     return convert_argument(conversion, style)

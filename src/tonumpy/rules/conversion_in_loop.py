@@ -60,7 +60,7 @@ def check(conversion: MethodConversion) -> str | None:
 
 
 def _loop_variables(conversion: MethodConversion) -> Iterator[str]:
-    """The names that change with the loops and comprehensions around a conversion, within its function."""
+    """Yield the targets of the loops and comprehensions around a conversion, within its function."""
     site = conversion.site
     targets = list[ast.expr]()
     for node in path_to(site.scopes[-1], site.call):

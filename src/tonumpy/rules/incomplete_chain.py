@@ -75,7 +75,7 @@ def brief(conversion: MethodConversion | ArgumentConversion) -> str:
 
 
 def _missing(conversion: MethodConversion | ArgumentConversion) -> tuple[str, str]:
-    """The links that are missing, and the word for them."""
+    """The missing links in words, and the pronoun for them, "both" or "it"."""
     chain = conversion.chain
     missing = [name for name, link in ((".detach()", chain.detach), (".cpu()", chain.cpu)) if not link]
     return " and ".join(f"`{name}`" for name in missing), "both" if len(missing) > 1 else "it"
@@ -86,7 +86,7 @@ def confidence(conversion: MethodConversion | ArgumentConversion) -> Confidence:
 
 
 def repair(conversion: MethodConversion | ArgumentConversion, style: RepairStyle) -> tuple[Operation, ...]:
-    """The links to add; none where a handler converts in another way, which may give something else."""
+    """The links to add; none if a handler of the error converts in another way, with perhaps another result."""
     if isinstance(conversion, MethodConversion) and conversion.errors_made_good:
         return ()
     if isinstance(conversion, ArgumentConversion):

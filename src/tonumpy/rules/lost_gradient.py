@@ -61,8 +61,8 @@ ON_BY_DEFAULT = True
 
 
 def confidence(conversion: MethodConversion) -> Confidence:
-    """The confidence that it is a tensor; medium if functions of the module hand its array on, which are known by
-    name."""
+    """The confidence that it is a tensor; at most medium if the array reaches the loss through other functions of the
+    module, which are matched by name only."""
     function, row = conversion.site.scopes[-1], conversion.trained_in
     is_elsewhere = row is not None and isinstance(function, FUNCTIONS) and not is_in_row(function, row)
     of_kind = conversion.confidence_of_kind

@@ -65,7 +65,7 @@ def repair(conversion: MethodConversion, style: RepairStyle) -> tuple[Operation,
 
 
 def _needless(conversion: MethodConversion) -> tuple[ast.Call, str] | None:
-    """The call to leave out, and what makes a copy besides."""
+    """The needless call, and the other copy in words; None if all are needed."""
     copies = conversion.copies
     after = _copy_after(conversion) if copies else None
     if after is not None:
@@ -79,12 +79,12 @@ def _needless(conversion: MethodConversion) -> tuple[ast.Call, str] | None:
 
 
 def _is_plain(call: ast.expr, name: str) -> bool:
-    """True for a call of that name without arguments."""
+    """True for a call of a method or function with this name, without arguments."""
     return _name(call) == name and isinstance(call, ast.Call) and not call.args and not call.keywords
 
 
 def _copy_after(conversion: MethodConversion) -> ast.Call | None:
-    """`x.numpy().copy()`."""
+    """The plain `.copy()` that follows the conversion, in `x.numpy().copy()`; else None."""
     call = conversion.site.call
     for node in ast.walk(conversion.site.statement):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value is call:

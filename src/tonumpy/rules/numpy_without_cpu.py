@@ -46,7 +46,7 @@ repair = complete_chain
 
 def check(conversion: MethodConversion) -> str | None:
     chain = conversion.chain
-    if conversion.transformed is not None:  # TNP101 tells that no link helps
+    if conversion.transformed is not None:  # TNP101 says that no link helps
         return None
     if conversion.site.is_forced or not chain.detach or not conversion.may_raise_by_device:
         return None

@@ -52,7 +52,7 @@ repair = complete_chain
 
 def check(conversion: MethodConversion) -> str | None:
     chain = conversion.chain
-    if conversion.transformed is not None:  # TNP101 tells that no link helps
+    if conversion.transformed is not None:  # TNP101 says that no link helps
         return None
     if conversion.site.is_forced or not chain.cpu or not conversion.may_raise_by_grad:
         return None
@@ -70,7 +70,7 @@ def brief(conversion: MethodConversion) -> str:
 
 
 def _undoing(link: Link, conversion: MethodConversion) -> str:
-    """The link that brings a grad again, and how: by itself, or by what it is given."""
+    """Say which link restores grad after the detach, and how: by itself, or by its arguments."""
     if link.role is Role.GRAD:
         return f"`{link.words}` {'undoes' if conversion.requires_grad else 'can undo'} the detach"
     assert isinstance(link.node, ast.Call)

@@ -76,9 +76,9 @@ JUDGES = ("taken",)
 _ADVICE = "convert each tensor before it is put there, `.item()` or `.detach().cpu().numpy()`"
 
 
-# They take the items of what they are given.
+# Functions and methods that use the items of their argument.
 _OF_ITEMS = frozenset("set frozenset Counter update union intersection difference fromkeys mode multimode".split())
-# Along one dimension these give a tensor of several numbers, as `x.argmax(1)`.
+# Reductions that along one dimension return several numbers: `x.argmax(1)`.
 _REDUCTIONS = frozenset(
     "argmax argmin max min amax amin sum mean median mode prod std var all any norm logsumexp nansum nanmean"
     " count_nonzero cumsum".split()
@@ -111,7 +111,7 @@ def repair(conversion: TakenTensor, style: RepairStyle) -> tuple[Operation, ...]
 
 
 def _has_several(node: ast.expr, scopes: Sequence[ast.AST]) -> bool:
-    """True if an expression, or the one that its name was last bound to, reduces along one dimension."""
+    """True if an expression, or each value that its name is bound to, is a reduction along one dimension."""
     if isinstance(node, ast.Name):
         values = list(_values_of(node.id, getattr(scopes[-1], "body", [])))
         return bool(values) and all(_has_several(each, ()) for each in values if not isinstance(each, ast.Name))
@@ -125,7 +125,7 @@ def _has_several(node: ast.expr, scopes: Sequence[ast.AST]) -> bool:
 
 
 def _values_of(name: str, body: list[ast.stmt]) -> Iterator[ast.expr]:
-    """The values that assignments of a scope give to a name."""
+    """Yield the values that assignments in a scope bind to a name."""
     for statement in statements_of(body):
         if isinstance(statement, ast.Assign) and any(is_name(target, name) for target in statement.targets):
             yield statement.value

@@ -62,7 +62,7 @@ def check(conversion: MethodConversion) -> str | None:
 
 
 def _outcome(conversion: MethodConversion) -> str:
-    """An error in any case where the bit is set on the CPU: a copy from a GPU clears it."""
+    """The outcome in words; an error in any case only if the bit is set on the CPU: a copy from a GPU clears it."""
     cpu = conversion.chain.cpu
     is_set_there = cpu is not None and any(re.search(_NAMED, link.words) for link in conversion.chain.after(cpu))
     if is_set_there or (conversion.on_cpu is True and conversion.is_brought_back is False):

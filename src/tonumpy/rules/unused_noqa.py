@@ -43,7 +43,7 @@ JUDGES = ("comments",)
 
 
 def check(unused: Sequence[str]) -> str | None:
-    """The message for the codes of one comment that suppress nothing, as they are written."""
+    """The message about the codes of one comment, as spelled there, that suppress nothing."""
     if not unused:
         return None
     why = ["flake8 takes codes in upper case only"] if any(code != code.upper() for code in unused) else []

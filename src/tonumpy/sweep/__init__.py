@@ -1,1 +1,1 @@
-"""Checks many repositories at commits; processes of this machine or of a cluster make one data set of the findings."""
+"""Checks commits of many repositories, in processes of this machine or of a cluster, into one data set of findings."""

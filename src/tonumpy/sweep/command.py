@@ -1,4 +1,4 @@
-"""`tonumpy sweep`: goes through all repositories and writes the data set, the patches and a summary."""
+"""`tonumpy sweep`: checks all repositories and writes the data set, the patches and a summary."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _GOES_ON = "the same command goes on where it stopped"
 
 
 def sweep(arguments: argparse.Namespace) -> int:
-    """The exit code."""
+    """Run the command and return the exit code."""
     checked = parse_arguments(["check", *arguments.check_options])
     if checked.paths or checked.stdin_filename is not None:
         raise ConfigError("sweep takes only options of `tonumpy check` after `--`, no paths")
@@ -67,7 +67,7 @@ def _bytes_in(text: str) -> int:
 
 
 def _run_name(options: Sequence[str], config: str | None) -> str:
-    """The name of a run, the same for the same program with the same settings."""
+    """The name of a run, equal for the same program with the same settings."""
     digest = hashlib.sha256("\0".join(options).encode("utf-8", "surrogateescape"))
     if config is not None:
         with open(config, "rb") as stream:
@@ -87,11 +87,11 @@ class _Run:
         self._targets = targets
         self._store = store
         self._done: dict[Target, Done] = {}
-        self._earlier = 0  # of these, those that an earlier run has done
+        self._earlier = 0  # how many of these an earlier run has done
         self._failures: dict[Target, Failure] = {}
 
     def go(self) -> None:
-        """Hand tasks to processes of this machine, or to the workers of a cluster, and keep what they give."""
+        """Run the tasks in processes of this machine, or in the workers of a cluster, and store the replies."""
         from tonumpy.sweep.worker import stopping  # start-up: the libraries may be missing
 
         stopping.clear()
@@ -132,7 +132,7 @@ class _Run:
         with tqdm(total=len(running), unit="repository", dynamic_ncols=True, disable=quiet, **rare) as bar:
             for future in as_completed(list(running)):
                 self._take(running.pop(future), _reply(future))
-                current().check()  # Arrow swallows what is raised in Python code that it calls
+                current().check()  # Arrow swallows exceptions of Python code that it calls
                 bar.set_postfix_str(f"{self._findings} findings", refresh=False)
                 bar.update()
 
@@ -141,7 +141,7 @@ class _Run:
         return Request(target, self._orders, known)
 
     def _is_whole(self, done: Done) -> bool:
-        """True if nothing is left to be done, not even the patch."""
+        """True if nothing is left to do, including the patch."""
         folder = self._arguments.patches
         if folder is None:
             return True
@@ -174,7 +174,7 @@ class _Run:
         return sum(each.findings for each in self._done.values())
 
     def summary(self) -> int:
-        """Say what came out, and give the exit code."""
+        """Print the summary, and return the exit code."""
         for target, failure in sorted(self._failures.items(), key=str):
             print(f"{target}: error: {failure.reason}", file=sys.stderr)
         errors = sum(each.errors for each in self._done.values())
@@ -206,7 +206,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _patch_name(target: Target, commit: str) -> str:
-    """Two repositories never share a name, whatever characters stand in theirs."""
+    """The file name of a patch, unique for each repository, whatever characters its name has."""
     digest = hashlib.sha256(f"{target.repository}\0{target.folder}".encode("utf-8", "surrogateescape")).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", target.repository).strip("-.")[-80:]
     return f"{readable}-{digest[:6]}-{commit[:12]}.patch"

@@ -1,4 +1,4 @@
-"""Makes one patch for `git am` of the repaired files of a commit."""
+"""Makes one patch for `git am` from the repaired files of a commit."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ _OPTIONS = ("--stdout", "--no-signature", "--no-renames", "--full-index", "--bin
 
 
 def make_patch(repository: Repository, commit: str, changes: Mapping[bytes, bytes]) -> bytes:
-    """The patch, the same bytes for the same commit and changes: the new bytes of each file, by its path.
+    """The patch, deterministic for a commit and its changes (the new bytes of each file, by path).
 
-    Files with carriage returns come as binary patches: `git am` takes the carriage returns out of all others.
+    Files with carriage returns become binary patches: `git am` removes carriage returns from all others.
     """
     modes = repository.modes()
     if any(modes.get(path) in (None, LINK) for path in changes):
@@ -37,6 +37,6 @@ def _quoted(path: bytes) -> bytes:
 
 
 def _pattern(path: bytes) -> bytes:
-    """A line of an attributes file that means this path alone."""
+    """The pattern in an attributes file that matches only this path."""
     special = b"".join(b"\\" + bytes([each]) if each in b"*?[]\\" else bytes([each]) for each in path)
     return _quoted(b"/" + special)

@@ -1,4 +1,4 @@
-"""Writes what the analysis reads of a commit into a folder, as a clone of the repository would."""
+"""Writes the files of a commit that the analysis reads into a folder, as a clone of the repository would."""
 
 import os
 
@@ -7,12 +7,12 @@ from tonumpy.boundary.paths import real_path
 from tonumpy.cli.files import SUFFIXES
 
 _ENDINGS = tuple(suffix.encode() for suffix in SUFFIXES)
-_READ_TOO = (b"pyproject.toml", b"pyvenv.cfg", b"conda-meta/history")  # settings, and what tells an environment
-_NOWHERE = b".tonumpy-outside"  # what a link leads to that would lead out of the repository
+_READ_TOO = (b"pyproject.toml", b"pyvenv.cfg", b"conda-meta/history")  # settings, and marks of an environment
+_NOWHERE = b".tonumpy-outside"  # the new target of a link that leads out of the repository
 
 
 def lay_out(repository: Repository, folder: str) -> int:
-    """Write the Python files, the settings and the links of the index; the number of Python files."""
+    """Write the Python files, the settings and the links of the index; return the number of Python files."""
     top = os.fsencode(folder)
     os.makedirs(os.path.join(folder, ".git"))
     modes = repository.modes()
@@ -27,7 +27,7 @@ def lay_out(repository: Repository, folder: str) -> int:
 
 
 def _cut_off_links(top: bytes, links: list[bytes]) -> None:
-    """A link that leads out of the repository would have us read a file of this machine: it leads nowhere instead."""
+    """Make links that lead out of the repository dangle, so that no file of this machine is read through them."""
     inside = real_path(top) + b"/"
     paths = [os.path.join(top, link) for link in links]
     for path in [path for path in paths if not (real_path(path) + b"/").startswith(inside)]:

@@ -1,4 +1,4 @@
-"""Reads which repositories are to be looked at from a manifest, or from a folder that holds them."""
+"""Reads the repositories to check from a manifest, or from a folder that contains them."""
 
 import csv
 import os
@@ -10,12 +10,11 @@ from tonumpy.config import ConfigError
 from tonumpy.sweep.messages import Target
 
 _COLUMNS = ("repository", "revision", "folder")
-_DEPTH = 4  # of folders in which repositories are looked for
+_DEPTH = 4  # of nested folders in which repositories are searched
 
 
 def read_targets(path: str) -> list[Target]:
-    """The targets in the order of the manifest, or of the names; each once. ConfigError says what is wrong, and
-    where."""
+    """The unique targets, in the order of the manifest or of their names. ConfigError says what is wrong, and where."""
     if os.path.isdir(path):
         targets = [Target(os.path.relpath(each, path), os.path.abspath(each)) for each in _repositories(path, _DEPTH)]
         if not targets:
@@ -47,7 +46,8 @@ def _repositories(folder: str, depth: int) -> Iterator[str]:
 
 
 def _text_rows(lines: Iterable[str], path: str) -> Iterator[tuple[int, list[str]]]:
-    """A line is a repository, and perhaps a revision and a folder; quotes hold spaces, and `#` begins a comment."""
+    """Yield the row and the fields of each line: a repository, and optionally a revision and a folder; fields with
+    spaces are quoted, and `#` begins a comment."""
     for row, line in enumerate(lines, 1):
         try:
             fields = shlex.split(line, comments=True)

@@ -1,4 +1,4 @@
-"""The values that travel between the command and the processes that read repositories."""
+"""The values passed between the command and the processes that read repositories."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -6,11 +6,11 @@ Kind = Literal["unreadable", "time", "memory", "died", "disk", "configuration", 
 
 
 class Target(NamedTuple):
-    """A repository as the manifest names it, where it is found, and which revision and folder of it are asked for."""
+    """A repository by its name in the manifest, its source, and the revision and folder to check."""
 
     repository: str
     source: str  # a clone URL, or the absolute path of a working or bare repository
-    revision: str | None = None  # None: what HEAD names
+    revision: str | None = None  # None: HEAD
     folder: str | None = None  # None: all of it
 
     def __str__(self) -> str:
@@ -21,7 +21,7 @@ class Target(NamedTuple):
 class Orders(NamedTuple):
     """The settings for all tasks of a run.
 
-    `check` and `fix` are command-line options of these commands; `fix` is None where no patches are asked for.
+    `check` and `fix` are command-line options of these commands; `fix` is None if no patches are wanted.
     """
 
     check: tuple[str, ...]
@@ -31,7 +31,7 @@ class Orders(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A task: one repository. `done` holds the commits of which all is known already."""
+    """A task: one repository. `done` are the commits whose results are complete already."""
 
     target: Target
     orders: Orders
@@ -39,9 +39,9 @@ class Request(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of the JSON report, a finding or an error, the file relative to the repository; and the lines there.
+    """An entry of the JSON report, a finding or an error, with the file relative to the repository, and its line.
 
-    `context` is the text of the lines around it, of which `context_row` is the first, and all that its fix touches.
+    `context` is the text of the lines around it, including all that its fix changes; `context_row` is their first row.
     """
 
     said: dict[str, Any]
@@ -51,18 +51,18 @@ class Entry(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a task came to nothing."""
+    """The reason why a task failed."""
 
     kind: Kind
     reason: str
 
 
 class Reply(NamedTuple):
-    """The result of a task, and its cost; `memory` is the most that was held at a time, in bytes."""
+    """The result of a task, and its cost; `memory` is the peak, in bytes."""
 
     commit: str | None = None
-    known: bool = False  # the commit is one of those that were done
-    files: int = 0  # all that were looked at, whether they may hold a candidate or not
+    known: bool = False  # the commit is in `done`
+    files: int = 0  # all that were checked, with or without a candidate
     candidates: int = 0
     findings: tuple[Entry, ...] = ()
     errors: tuple[Entry, ...] = ()

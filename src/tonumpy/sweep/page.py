@@ -7,11 +7,11 @@ from tonumpy.findings import Edit, Finding, Fix, Ground, Position, SourceError
 from tonumpy.report import Report, html
 from tonumpy.sweep.messages import Entry, Target
 
-_LENGTH = 12  # digits of a commit that are shown
+_LENGTH = 12  # shown digits of a commit
 
 
 def page(kept: Iterable[tuple[Target, str, Entry]]) -> str:
-    """The page shows the lines around a finding; these are in the data set, each in its row."""
+    """The page for entries at commits; it shows the lines around each finding, which the data set contains."""
     findings, errors = [], []
     texts: dict[str, dict[int, str]] = {}
     for target, commit, entry in kept:

@@ -1,12 +1,12 @@
-"""Keeps what is known of repositories as a data set of Parquet files, and reads what an earlier run left in it.
-ConfigError where a file of it cannot be read or written.
+"""Stores the results for repositories as a data set of Parquet files, and reads those of an earlier run.
+ConfigError if a file of it cannot be read or written.
 
     OUT/findings/run=RUN/KEY.parquet      a row a finding
     OUT/repositories/run=RUN/KEY.parquet  one row: the repository at a commit is done; written last
     OUT/failures/run=RUN/KEY.parquet      a row a file that could not be read or parsed, or a repository
 
-A run is what one version of this program finds with the same settings. The key stands for a repository, a commit and a
-folder, so a process that does the work again, be it at the same time, writes the same file; each appears in one step.
+A run is one version of this program with one set of settings. The key stands for a repository, a commit and a folder:
+a process that repeats the work, even at the same time, writes the same file, and each file is replaced atomically.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ _TABLES = {"findings": FINDINGS, "repositories": REPOSITORIES, "failures": FAILU
 
 
 class Done(NamedTuple):
-    """A repository at a commit of which everything is in the data set. `patch` is None where none was asked for."""
+    """A repository at a commit whose results are all in the data set. `patch` is None if none was wanted."""
 
     commit: str
     findings: int
@@ -76,7 +76,7 @@ class Store:
                 os.makedirs(self._path(table, ""), exist_ok=True)
             except OSError as error:
                 raise ConfigError(f"{self._path(table, '')}: {error.strerror}") from error
-            self._write(table, "none", [])  # so that a table can be asked that holds nothing yet
+            self._write(table, "none", [])  # so that an empty table can be queried
         for name in sorted(os.listdir(self._path("repositories", ""))):
             for row in self._read("repositories", name.removesuffix(".parquet")):
                 done = Done(row["commit"], row["findings"], row["errors"], row["patch"])
@@ -128,7 +128,7 @@ class Store:
         return os.path.join(self._folder, table, f"run={self._run}", key and f"{key}.parquet")
 
     def _write(self, table: str, key: str, rows: list[dict[str, Any]]) -> None:
-        """Write the columns of the table; a row may hold more."""
+        """Write rows to a table; their keys that are not columns are dropped."""
         clean = [{name: _storable(value) for name, value in row.items()} for row in rows]
         path = self._path(table, key)
         sink = pa.BufferOutputStream()
@@ -148,12 +148,12 @@ def _failure_key(target: Target) -> str:
 
 
 def _storable(value: object) -> object:
-    """Names of files may be no Unicode; Parquet's strings are."""
+    """The value with escapes for undecodable bytes, as in file names: Parquet's strings are valid Unicode."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _finding(entry: Entry) -> dict[str, Any]:
-    """The columns of a finding: what its entry says under the same names, and what that says further down."""
+    """The columns of a finding: the fields of its entry, and those nested in it."""
     said, fix, end = entry.said, entry.said["fix"] or {}, entry.said["end_location"]
     row = said | _place(said) | {"end_row": end["row"], "end_column": end["column"]}
     row |= {"applicability": fix.get("applicability"), "fix": fix.get("message")}

@@ -1,4 +1,4 @@
-"""One task of a sweep, a process of its own: lays a repository out in a folder and runs the everyday commands there."""
+"""The process of one task of a sweep: writes a repository's files into a folder and runs `check` and `fix` there."""
 
 import json
 import os
@@ -29,11 +29,11 @@ from tonumpy.sweep.messages import Entry, Failure, Kind, Reply, Request
 from tonumpy.sweep.worker import REPLY
 from tonumpy.text.source import Source
 
-_AROUND = 2  # lines that are kept before and after a finding
+_AROUND = 2  # lines kept before and after a finding
 
 
 def main() -> None:
-    """Answer the request on standard input in a file of the working folder, which is thrown away later."""
+    """Read the request from standard input and write the reply to a file in the temporary working folder."""
     request: Request = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     start, work = time.monotonic(), os.getcwd()
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Kill the process group once standard input ends, as it does with the process that holds its other end."""
+    """Kill the process group once standard input ends, as it does when the parent process ends."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
 
@@ -68,14 +68,14 @@ def _failed(kind: Kind, reason: str) -> Reply:
 
 
 def perform(request: Request, work: str) -> Reply:
-    """Find out the commit, lay it out in `work`, and run the commands on it."""
+    """Resolve the commit, write its files into `work`, and run the commands on it."""
     repository = Repository(os.path.join(work, "git"), request.target.source)
     commit = repository.commit(request.target.revision)
     if commit in request.done:
         return Reply(commit, known=True)
     repository.fetch(commit)
     repository.run("read-tree", commit)
-    # The search for settings goes on above a repository; it ends here, and not at what lies about in a common folder.
+    # The search for settings goes on above a repository: end it here, before any file in a shared temporary folder.
     replace_file(os.path.join(work, "pyproject.toml"), b"[tool.tonumpy]\n")
     files = lay_out(repository, os.path.join(work, "tree"))
     os.chdir(os.path.join(work, "tree"))
@@ -90,7 +90,7 @@ def perform(request: Request, work: str) -> Reply:
     return Reply(commit, False, files, len(run.outcomes), findings, _entries(report._replace(findings=[])), patch)
 
 
-# What holds of a commit, whatever was seen of it: a record of observations is none of its files.
+# A record of observations is not part of a commit, so none is used.
 _WHOLE = ("--observed=",)
 
 
@@ -100,14 +100,14 @@ def _run(command: str, options: Sequence[str], paths: Sequence[str]) -> Run:
 
 
 def _entries(report: Report) -> tuple[Entry, ...]:
-    """The entries of the JSON report, with paths relative to the folder that the repository was laid out in."""
+    """The entries of the JSON report, with paths relative to the repository."""
     rendered = json_report.render(report, colour=False)
     said = json.loads(rendered.replace(json.dumps(f"{os.getcwd()}{os.sep}")[1:-1], ""))
     return tuple(_with_lines(each) for each in said)
 
 
 def _with_lines(said: dict[str, Any]) -> Entry:
-    """An entry with the line that is named, the lines around it, and the row of the first of these."""
+    """The entry with its line, the lines around it, and the row of the first of these."""
     if said["cell"] is not None:  # the rows in a cell are the cell's own
         return Entry(said)
     source = _source(said["filename"])

@@ -1,4 +1,4 @@
-"""Runs a request in a process of its own, which reads the repository within limits."""
+"""Runs a request in a child process, within limits of time and memory."""
 
 import contextlib
 import os
@@ -16,12 +16,12 @@ from tonumpy.sweep.messages import Failure, Orders, Reply, Request
 from tonumpy.text.reading import read_regular
 
 REPLY = "reply"  # the file in the process's folder
-_GLANCE = 0.05  # seconds between two looks at how much memory a task holds
-stopping = threading.Event()  # set where the command ends before its tasks
+_GLANCE = 0.05  # seconds between two checks of a task's memory
+stopping = threading.Event()  # set if the command ends before its tasks
 
 
 def run_task(request: Request) -> Reply:
-    """Run the task. A process that exhausts memory or time, or dies, takes nothing with it."""
+    """Run the task in a child process; if that exceeds memory or time, or dies, the reply is a failure."""
     work = tempfile.mkdtemp(prefix="tonumpy-sweep-")
     start = time.monotonic()
     process = subprocess.Popen(
@@ -49,7 +49,7 @@ def run_task(request: Request) -> Reply:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        # Python's own way recurses, and a repository may hold a thousand folders in one another.
+        # shutil.rmtree recurses, and a repository may contain a thousand nested folders.
         subprocess.run(["rm", "-rf", work], stderr=subprocess.DEVNULL)
     return reply
 
