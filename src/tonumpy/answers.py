@@ -158,8 +158,6 @@ def _doubtful(conversion: Conversion) -> list[Answer]:
 
 def _kind(conversion: Conversion, grounds: tuple[Ground, ...]) -> Answer:
     remedy = "annotate it, or test `isinstance(x, torch.Tensor)`"
-    if isinstance(conversion, MethodConversion) and not conversion.is_settled:
-        return Answer("kind", "possible torch tensor: the analysis reached its limit", grounds, remedy)
     return {
         "tensor": Answer("kind", "torch tensor (proved)", grounds),
         "likely": Answer("kind", "likely torch tensor, by how it is used", grounds, remedy),

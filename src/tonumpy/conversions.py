@@ -129,7 +129,6 @@ class MethodConversion(Conversion):
     `trained_in` is the line where torch trains on a loss that is made of its array alone.
     `is_brought_back`: the chain's `.cpu()` is called on a tensor that was sent to a device, so it copies unless that
     device is the CPU; None if the device is unknown.
-    `is_settled`: False if a limit cut off the analysis before anything was known about the receiver.
     `data_of_tensor`: whether the chain's `.data` is read from a tensor; a batch, a dataset or a PackedSequence also has
     a tensor in `.data`, but no `.detach()`.
     `transformed` is the transform of torch.func that wraps the tensor, so that no chain converts it.
@@ -142,15 +141,12 @@ class MethodConversion(Conversion):
     tensor_written: Overwritten | None = None
     array_written: Overwritten | None = None
     trained_in: int | None = None
-    is_settled: bool = True
     is_brought_back: Fact = False
     transformed: Transformed | None = None
 
     @property
     def confidence(self) -> Confidence:
         """The confidence that it raises: high if the code shows a reason, grad or device."""
-        if not self.is_settled:
-            return "low"
         if self.transformed is not None and self.certainty == "tensor":
             return "high"
         return "high" if self.speaks_of_grad or self.speaks_of_device else "medium"
@@ -173,7 +169,7 @@ class MethodConversion(Conversion):
     @property
     def confidence_of_kind(self) -> Confidence:
         """The confidence in findings that depend on neither grad nor device, only on whether it is a tensor."""
-        return "high" if self.certainty == "tensor" else "medium" if self.is_settled else "low"
+        return "high" if self.certainty == "tensor" else "medium"
 
     @property
     def confidence_of_sharing(self) -> Confidence:

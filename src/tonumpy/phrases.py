@@ -46,26 +46,18 @@ def _of_grad_and_device(conversion: MethodConversion) -> list[tuple[str, str, bo
     if conversion.may_raise_by_grad:
         if conversion.requires_grad:
             found.append(("requires grad", "with grad", True))
-        elif _is_high_by_grad(conversion):
+        elif conversion.speaks_of_grad:
             found.append(("is, or is computed from, a model parameter", "of model parameters", True))
         else:
             found.append(("may require grad", "with grad", False))
     if conversion.may_raise_by_device:
         if conversion.on_cpu is False:
             found.append(("is not on the CPU", "not on the CPU", True))
-        elif _is_high_by_device(conversion):
+        elif conversion.speaks_of_device:
             found.append((f"is {CHOSEN}", CHOSEN, True))
         else:
             found.append(("may be on a GPU", "on a GPU", False))
     return found
-
-
-def _is_high_by_grad(conversion: MethodConversion) -> bool:
-    return conversion.is_settled and conversion.speaks_of_grad
-
-
-def _is_high_by_device(conversion: MethodConversion) -> bool:
-    return conversion.is_settled and conversion.speaks_of_device
 
 
 def _verdict(conversion: MethodConversion) -> str:
@@ -74,8 +66,8 @@ def _verdict(conversion: MethodConversion) -> str:
         return "raises TypeError"
     has_grad = conversion.may_raise_by_grad and conversion.requires_grad
     when = _WHILE_ON if has_grad and conversion.grad_mode is None else ""
-    raises = has_grad or _is_high_by_grad(conversion)
-    if _is_high_by_device(conversion):
+    raises = has_grad or conversion.speaks_of_grad
+    if conversion.speaks_of_device:
         return f"raises TypeError if that is a GPU{f', else RuntimeError{when}' if raises else ''}"
     if when and conversion.may_raise_by_device:
         return f"raises TypeError on a GPU, RuntimeError on the CPU{when}"
