@@ -7,7 +7,8 @@ them with `or` between, in this order, or `not reached`. DEVICE is `on cpu`, `of
 on` or `mode off` follows.
 
 A claim is what Python and torch make true. `# by convention` at the end of a line says that one is not, and rests on
-a habit or on what most code does; `# never runs` says that no call gets so far.
+a habit or on what most code does; `# known wrong` that one is false, as inference does not follow so far (aliases,
+views, containers of containers); `# never runs` says that no call gets so far.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def expected_words(text: str) -> dict[int, list[str]]:
 
 
 def marked_rows(text: str, mark: str) -> set[int]:
-    """The rows that end with a mark: `by convention` or `never runs`."""
+    """The rows that end with a mark: `by convention`, `known wrong` or `never runs`."""
     return {row for row, line in enumerate(text.splitlines(), 1) if line.endswith(f"  # {mark}")}
 
 
