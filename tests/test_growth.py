@@ -127,13 +127,13 @@ def test_the_work_of_every_rule_grows_with_the_code(name: str) -> None:
 def test_a_text_is_searched_once_for_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not for each conversion in it, which no count of calls would show: the search is one of them."""
     asked = []
-    says = Source._says
+    says = Source.says
 
     def noted(source: Source, pattern: str) -> bool:
         asked.append((source, pattern))
         return says(source, pattern)
 
-    monkeypatch.setattr(Source, "_says", noted)
+    monkeypatch.setattr(Source, "says", noted)
     inner = times(20, lambda i: f"    def g{i}(y):\n        return y.detach().cpu().numpy()\n\n")
     check_source(module(function(inner)), "module.py")
     assert asked

@@ -209,10 +209,22 @@ def _values_of(name: str, path: Path) -> list[ast.expr | None]:
         if isinstance(scope, (*FUNCTIONS, ast.Lambda)) and any(each.arg == name for each in _parameters(scope)):
             return [None]
         if isinstance(scope, (*SCOPES, ast.Module)):
-            found = [each for each in statements_of(scope.body) if name in _names_bound(each)]
-            if found:
-                return [each.value if isinstance(each, ast.Assign) else None for each in found]
+            found = _values_bound(scope).get(name)
+            if found is not None:
+                return found
     return []
+
+
+@lru_cache(
+    maxsize=4
+)  # handlers of one scope ask for their classes one after the other; more would keep trees in memory
+def _values_bound(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """The values that each name is bound to by the statements of a scope; None for an item of a loop."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for each in statements_of(scope.body):  # type: ignore[attr-defined]
+        for name in _names_bound(each):
+            found.setdefault(name, []).append(each.value if isinstance(each, ast.Assign) else None)
+    return found
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.arg]:
@@ -392,8 +404,13 @@ def _is_unused(statement: ast.AST, path: Path) -> bool:
         return False
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     names = {each.id if isinstance(each, ast.Name) else None for each in targets}
-    nodes = [each for each in walk(_scope_of(path)) if isinstance(each, ast.Name)]
-    return None not in names and names.isdisjoint(each.id for each in nodes if isinstance(each.ctx, ast.Load))
+    return None not in names and names.isdisjoint(_names_read(_scope_of(path)))
+
+
+@lru_cache(maxsize=4)  # as of `_values_bound`
+def _names_read(scope: ast.AST) -> frozenset[str]:
+    names = (each for each in walk(scope) if isinstance(each, ast.Name))
+    return frozenset(each.id for each in names if isinstance(each.ctx, ast.Load))
 
 
 def _makes_good(handler: ast.ExceptHandler, *, is_general: bool) -> bool:

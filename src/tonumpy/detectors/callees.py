@@ -32,21 +32,6 @@ class Callee(NamedTuple):
         returned = (each for each in statements_of(self.node.body) if isinstance(each, ast.Return))
         return any(each.value is not None for each in returned)
 
-    @property
-    def is_plain(self) -> bool:
-        """True if a call runs the body at once (known decorators, no generator), and no parameter is tested as a
-        flag."""
-        decorators = (each.func if isinstance(each, ast.Call) else each for each in self.node.decorator_list)
-        nodes = list(walk(self.node))
-        tests = (each.test for each in nodes if isinstance(each, (ast.If, ast.IfExp)))
-        flags = (each.operand if isinstance(each, ast.UnaryOp) else each for each in tests)
-        parameters = parameters_of(self.node)
-        return (
-            all(last_name(each) in _DECORATORS for each in decorators)
-            and not any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes)
-            and not any(isinstance(each, ast.Name) and each.id in parameters for each in flags)
-        )
-
 
 class Callees:
     """The functions and methods of one module, by their names."""
@@ -56,6 +41,8 @@ class Callees:
         self.relevant: set[int] = set()  # the ids of functions that hold conversions, or call one that does
         self._functions: dict[str, list[Callee]] = {}
         self._methods: dict[str, list[Callee]] = {}
+        self._plain: dict[ast.FunctionDef, bool] = {}
+        self._callers: dict[str, list[tuple[Scope, ...]]] = {}
         for statement in source.tree.body:
             owner = statement if isinstance(statement, ast.ClassDef) else None
             named = self._functions if owner is None else self._methods
@@ -77,12 +64,32 @@ class Callees:
             elif torch_api.tensor_method(function.attr) is not None:
                 return None
         spreads = any(each.arg is None for each in call.keywords) or any(isinstance(x, ast.Starred) for x in call.args)
-        return found[0] if len(found) == 1 and not spreads and found[0].is_plain else None
+        return found[0] if len(found) == 1 and not spreads and self._is_plain(found[0].node) else None
+
+    def _is_plain(self, function: ast.FunctionDef) -> bool:
+        if function not in self._plain:
+            self._plain[function] = _runs_at_once(function)
+        return self._plain[function]
 
     def callers_of(self, scope: Scope) -> list[tuple[Scope, ...]]:
         """The functions that call a function by its name, each as its enclosing scopes and itself."""
         name = getattr(scope, "name", "")
-        if name not in self._functions and name not in self._methods:
-            return []
-        rows = sorted(self._source.rows_with_name(name))
-        return [each.scopes for each in find_calls(self._source, rows, lambda call: last_name(call.func) == name)]
+        if name not in self._callers and (name in self._functions or name in self._methods):
+            rows = sorted(self._source.rows_with_name(name))
+            calls = find_calls(self._source, rows, lambda call: last_name(call.func) == name)
+            self._callers[name] = [each.scopes for each in calls]
+        return self._callers.get(name, [])
+
+
+def _runs_at_once(function: ast.FunctionDef) -> bool:
+    """True if a call runs the body at once (known decorators, no generator), and no parameter is tested as a flag."""
+    decorators = (each.func if isinstance(each, ast.Call) else each for each in function.decorator_list)
+    nodes = list(walk(function))
+    tests = (each.test for each in nodes if isinstance(each, (ast.If, ast.IfExp)))
+    flags = (each.operand if isinstance(each, ast.UnaryOp) else each for each in tests)
+    parameters = parameters_of(function)
+    return (
+        all(last_name(each) in _DECORATORS for each in decorators)
+        and not any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes)
+        and not any(isinstance(each, ast.Name) and each.id in parameters for each in flags)
+    )

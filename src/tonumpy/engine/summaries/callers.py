@@ -62,6 +62,7 @@ class Callers:
         self._analysis = analysis
         self._around = around
         self._by_name: dict[str, list[Site]] = {}
+        self._given: dict[str, list[Site]] = {}
 
     def entry(self, scopes: tuple[ast.AST, ...], depth: int) -> Entry | None:
         """The entry of the innermost scope from up to `depth` levels of callers; None if the callers do not decide
@@ -102,17 +103,22 @@ class Callers:
 
     def _calls_of(self, name: str) -> list[Site]:
         """The calls of a name, searched once, as each class of a module may have a `forward`."""
-        known = self._by_name.get(name)
-        if known is None:
-            source = self._module.source
-            rows = source.rows_with_name(name)
-            known = self._by_name[name] = find_calls(source, rows, lambda call: last_name(call.func) == name)
-        return known
+        if name not in self._by_name:
+            rows = self._module.source.rows_with_name(name)
+            self._by_name[name] = find_calls(self._module.source, rows, lambda call: last_name(call.func) == name)
+        return self._by_name[name]
+
+    def _calls_given(self, name: str) -> list[Site]:
+        """The calls with a name as an argument, searched once, as each cell of a notebook may define the name anew."""
+        if name not in self._given:
+            rows = self._module.source.rows_with_name(name)
+            self._given[name] = find_calls(self._module.source, rows, lambda call: name in map(last_name, call.args))
+        return self._given[name]
 
     def _of_callback(self, scopes: tuple[ast.AST, ...], function: v.Function, depth: int) -> Entry | None:
         """The entry of a function that only a library calls, with an array or a number as first argument."""
-        name, source = _name_called(scopes), self._module.source
-        sites = find_calls(source, source.rows_with_name(name), lambda call: name in map(last_name, call.args))
+        name = _name_called(scopes)
+        sites = self._calls_given(name)
         names = parameter_names(function.node.args)
         if len(sites) != 1 or not names or self._is_handed_on(scopes, 1):
             return None
