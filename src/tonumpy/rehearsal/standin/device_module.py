@@ -193,8 +193,12 @@ def _patch_groups(patches: Patches) -> None:
     group = torch._C._group_tensors_by_device_and_dtype
 
     def grouped(lists: Any, with_indices: bool = False) -> Any:
+        groups, places = group(lists, with_indices), {mark_of(each).place for each in lists[0]}
+        if len(places) == 1:  # the usual case, at each step of an optimizer
+            place = places.pop()
+            return groups if place.type == "cpu" else {(place, dtype): found for (_, dtype), found in groups.items()}
         found: dict[Any, Any] = {}
-        for (_, dtype), (columns, numbers) in group(lists, with_indices).items():
+        for (_, dtype), (columns, numbers) in groups.items():
             for at, first in enumerate(columns[0]):
                 parts, chosen = found.setdefault((mark_of(first).place, dtype), ([[] for _ in columns], []))
                 for part, column in zip(parts, columns, strict=True):
