@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_MOMENT = 0.1  # seconds to wait for a killed worker
 _NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -99,8 +100,10 @@ def _end_with_parent() -> None:
 
 
 def _kill_workers() -> None:
-    """Kill the processes of `multiprocessing` that this process has started."""
+    """Kill the processes of `multiprocessing` that this process has started, and wait a moment for their end."""
     multiprocessing = sys.modules.get("multiprocessing")
-    for worker in multiprocessing.active_children() if multiprocessing is not None else ():
-        with contextlib.suppress(OSError, ValueError, AssertionError):
-            worker.kill()
+    workers = multiprocessing.active_children() if multiprocessing is not None else []
+    for act in ("kill", "join"):
+        for worker in workers:
+            with contextlib.suppress(OSError, ValueError, AssertionError):
+                worker.kill() if act == "kill" else worker.join(_MOMENT)
